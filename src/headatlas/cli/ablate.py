@@ -1,0 +1,60 @@
+"""headatlas ablate"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headatlas.cli import options as given
+
+
+def ablate(
+    out: given.Out,
+    model: given.ModelName = "smollm2-135m",
+    task: given.TaskName = "singular-plural",
+    heads: Annotated[
+        str | None, typer.Option(help="Only these heads, as LAYER.HEAD: 3.5,4.0 (default: all).")
+    ] = None,
+    examples: Annotated[
+        int | None, typer.Option(min=2, help="Only the first so many examples of the task.")
+    ] = None,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Draw the solved examples anew so many times.")
+    ] = 1,
+    device: given.Device = None,
+    dtype: given.Dtype = None,
+    attention: given.Attention = None,
+    device_map: given.DeviceMap = None,
+    download: given.Download = False,
+) -> None:
+    """Remove every head alone and measure how the task changes.
+
+    The map's `effect` is the change of the mean target log-probability when a head is removed:
+    negative where the task needs the head. Running the same command again goes on where it
+    stopped.
+
+    \b
+    Examples:
+      headatlas ablate --out atlas
+      headatlas ablate --model Qwen/Qwen3-0.6B --task my.jsonl --out atlas
+      headatlas ablate --heads 0.3,12.7 --out atlas
+    """
+    from headatlas.cli.work import load_verified, name_files, run_method
+    from headatlas.methods import Ablation
+    from headatlas.runs.store import Store
+    from headatlas.tasks import load_task
+
+    method = Ablation(heads=given.parse_heads(heads), examples=examples)
+    chosen = load_task(task)
+    Store(Path(out)).check()
+    loaded, checks = load_verified(
+        model,
+        device=device,
+        dtype=dtype,
+        attention=attention,
+        device_map=device_map,
+        download=download,
+    )
+    name_files(run_method(loaded, checks, chosen, method, seeds, Path(out)))

@@ -1,0 +1,48 @@
+"""headatlas atlas"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headatlas.cli import options as given
+
+QUICK_EXAMPLES = 8
+
+
+def atlas(
+    model: given.ModelName = "smollm2-135m",
+    out: given.Out = Path("atlas"),
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer examples, for a first look.")] = False,
+    device: given.Device = None,
+    dtype: given.Dtype = None,
+    attention: given.Attention = None,
+    device_map: given.DeviceMap = None,
+    download: given.Download = False,
+) -> None:
+    """Map a model with the built-in settings: what removing each head does to a built-in task.
+
+    \b
+    Examples:
+      headatlas atlas
+      headatlas atlas --quick --model my-model.gguf --out my-atlas
+    """
+    from headatlas.cli.work import load_verified, name_files, run_method
+    from headatlas.methods import Ablation
+    from headatlas.runs.store import Store
+    from headatlas.tasks import load_task
+
+    Store(out).check()
+    task = load_task("singular-plural")
+    method = Ablation(examples=QUICK_EXAMPLES if quick else None)
+    loaded, checks = load_verified(
+        model,
+        device=device,
+        dtype=dtype,
+        attention=attention,
+        device_map=device_map,
+        download=download,
+    )
+    name_files(run_method(loaded, checks, task, method, 1, out))

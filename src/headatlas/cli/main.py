@@ -1,0 +1,59 @@
+"""The program `headatlas`: registers the commands and turns errors into sentences."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Annotated
+
+import typer
+
+from headatlas import __version__
+from headatlas.cli import ablate, atlas, doctor, listing, plot
+from headatlas.cli.screen import stderr
+from headatlas.errors import HeadAtlasError
+
+app = typer.Typer(
+    name="headatlas",
+    help="Maps of a language model's attention heads: which does it use for which task?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("atlas")(atlas.atlas)
+app.command("ablate")(ablate.ablate)
+app.command("doctor")(doctor.doctor)
+app.command("plot")(plot.plot)
+app.command("list")(listing.list_things)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"headatlas {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
+    ] = False,
+) -> None:
+    """Options of the program itself."""
+
+
+def main() -> None:
+    """Run the program: exit code 2 and one sentence for a mistake in what was given."""
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    try:
+        app()
+    except HeadAtlasError as error:
+        stderr.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        stderr.print(
+            "stopped; finished work is kept, and the same command goes on from there.",
+            highlight=False,
+        )
+        sys.exit(1)

@@ -1,0 +1,101 @@
+"""The way every method's command goes: check, load, verify, compute what is missing, draw."""
+
+from __future__ import annotations
+
+import platform
+import time
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headatlas.cli.screen import duration, progress_bar, stdout, waiting
+
+if TYPE_CHECKING:
+    from headatlas.methods import Method
+    from headatlas.models.model import Model
+    from headatlas.tasks import Task
+
+PACKAGES = ("headatlas", "torch", "transformers", "tokenizers", "numpy", "xarray")
+
+
+def load_verified(name: str, **settings: Any) -> tuple[Model, list[dict[str, Any]]]:
+    """Load a model and put it through the checks; a model that fails is refused."""
+    with waiting("starting"):
+        from headatlas.models.load import load_model
+        from headatlas.models.verify import require_verified
+    with waiting(f"loading {name} (a GGUF file is converted once, which takes longer)"):
+        model = load_model(name, **settings)
+    with waiting(f"verifying edits of single heads on {name}"):
+        checks = require_verified(model)
+    return model, [asdict(check) for check in checks]
+
+
+def run_method(
+    model: Model,
+    checks: list[dict[str, Any]],
+    task: Task,
+    method: Method,
+    seeds: int,
+    out: Path,
+    figure: str = "heatmap",
+) -> list[Path]:
+    """Compute what is missing, assemble the map, draw its figure; give the files."""
+    from headatlas.maps import load_map
+    from headatlas.plots import draw, save_figure
+    from headatlas.runs.engine import run_units
+    from headatlas.runs.store import Store, map_name, safe_name
+    from headatlas.runs.unit import cut
+
+    store = Store(out)
+    units = cut(model, task, method, range(seeds))
+    store.open()
+    start = time.perf_counter()
+    began = datetime.now(UTC).isoformat(timespec="seconds")
+    total = sum(method.steps(unit.part) for unit in units)
+    with progress_bar(f"{method.name} of {task.name}", total) as progress:
+        outcome = run_units(units, model, task, method, store, progress)
+    name = map_name(model.spec.name, task.name, method.name)
+    path = store.assemble(units[0].group, name)
+    drawing = draw(figure, load_map(path), variable=method.variable)
+    figures = [
+        save_figure(drawing, store.figures / f"{safe_name(name)}.{figure}{ending}")
+        for ending in (".png", ".svg", ".pdf")
+    ]
+    record = store.write_record(
+        {
+            "began": began,
+            "seconds": round(time.perf_counter() - start, 3),
+            "model": model.spec.as_dict() | {"hash": model.fingerprint},
+            "device": str(model.hf.device),
+            "checks": checks,
+            "task": {"name": task.name, "hash": task.hash},
+            "method": {"name": method.name, "settings": method.settings(), "seeds": seeds},
+            "units": {"computed": outcome.computed, "skipped": outcome.skipped},
+            "packages": _versions(),
+            "machine": {"python": platform.python_version(), "system": platform.platform()},
+        }
+    )
+    kept = f", {len(outcome.skipped)} were there" if outcome.skipped else ""
+    stdout.print(
+        f"{len(outcome.computed)} units computed{kept}, in {duration(sum(outcome.computed.values()))}",
+        highlight=False,
+    )
+    return [path, *figures, record]
+
+
+def name_files(paths: list[Path]) -> None:
+    """End by naming the files that were written."""
+    for path in paths:
+        stdout.print(f"wrote {path}", highlight=False, soft_wrap=True, markup=False)
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found

@@ -1,0 +1,37 @@
+"""Every exception that Head Atlas raises on purpose.
+
+Each message is one sentence in the shape *what is wrong, what was found, what to do*. The command
+line prints it and ends with exit code 2; nobody should see a traceback for a mistake in the input.
+"""
+
+
+class HeadAtlasError(Exception):
+    """A mistake in what the user gave, or a limit of the machine that the user can act on."""
+
+
+class ModelError(HeadAtlasError):
+    """A model cannot be found, read, or used for work on single heads."""
+
+
+class VerificationError(ModelError):
+    """A model loaded, but an edit of its heads does not do what it should."""
+
+
+class EditError(HeadAtlasError):
+    """An edit does not fit the model: a head out of range, a wrong shape."""
+
+
+class TaskError(HeadAtlasError):
+    """A task is unknown, or its file or its examples cannot be used."""
+
+
+class MapError(HeadAtlasError):
+    """A map cannot be read, or two maps do not fit together."""
+
+
+class StoreError(HeadAtlasError):
+    """A folder or file cannot be written or read."""
+
+
+class PlotError(HeadAtlasError):
+    """A figure is unknown or cannot be drawn from the given map."""

@@ -1,0 +1,114 @@
+"""The map type: labelled numbers per head, with where they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from headatlas.errors import MapError
+
+if TYPE_CHECKING:
+    from headatlas.maps.agreement import Agreement
+
+HEAD_DIMS = ("layer", "head")
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """One or more numbers per head, for one model and task.
+
+    `data` is a dataset whose variables end in the dimensions (`layer`, `head`); further dimensions
+    such as `seed` or `function` come before. Heads that do not exist are NaN. `provenance` says
+    how the numbers were obtained; it is plain data and is saved with them.
+
+    >>> effect = np.zeros((2, 3))
+    >>> Map.of({"effect": (("layer", "head"), effect)}, {"method": "ablation"})["effect"].shape
+    (2, 3)
+    """
+
+    data: xr.Dataset
+    provenance: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        if not self.data.data_vars:
+            raise MapError("a map needs at least one variable.")
+        for name, values in self.data.data_vars.items():
+            if values.dims[-2:] != HEAD_DIMS:
+                raise MapError(
+                    f"the variables of a map end in the dimensions layer, head, but '{name}' has "
+                    f"{', '.join(map(str, values.dims)) or 'none'}."
+                )
+
+    @classmethod
+    def of(
+        cls,
+        variables: Mapping[str, tuple[Sequence[str], Any]],
+        provenance: Mapping[str, Any],
+        coordinates: Mapping[str, Any] | None = None,
+    ) -> Map:
+        """Make a map from arrays with named dimensions; layers and heads are numbered from 0."""
+        data = xr.Dataset(
+            {name: (tuple(dims), np.asarray(values)) for name, (dims, values) in variables.items()}
+        )
+        numbered = {dim: np.arange(data.sizes[dim]) for dim in HEAD_DIMS if dim in data.sizes}
+        return cls(data.assign_coords(numbered | dict(coordinates or {})), provenance)
+
+    def __getitem__(self, name: str) -> xr.DataArray:
+        if name not in self.data.data_vars:
+            have = ", ".join(map(str, self.data.data_vars))
+            raise MapError(f"no variable '{name}' in this map: it has {have}.")
+        return self.data[name]
+
+    @property
+    def variables(self) -> list[str]:
+        return [str(name) for name in self.data.data_vars]
+
+    def aggregate(self, rule: str, dim: str = "seed") -> Map:
+        """The map with one dimension summed up: mean, median, always (min) or any (max)."""
+        from headatlas.maps.aggregate import aggregate
+
+        return Map(aggregate(self.data, rule, dim), {**self.provenance, "aggregated": rule})
+
+    def agreement(self, other: Map, variable: str, **settings: Any) -> Agreement:
+        """How far two maps agree on a variable; see `agreement`."""
+        from headatlas.maps.agreement import agreement
+
+        return agreement(self[variable], other[variable], **settings)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the map as netCDF; the file appears whole or not at all."""
+        from headatlas.maps.files import save_map
+
+        return save_map(self, path)
+
+
+def head_coordinates(
+    kv_groups: Mapping[tuple[int, int], int], shape: tuple[int, int]
+) -> dict[str, Any]:
+    """The coordinate `kv_group` (layer × head): the key/value head of every query head, or −1."""
+    groups = np.full(shape, -1, dtype=np.int32)
+    for head, group in kv_groups.items():
+        groups[head] = group
+    return {"kv_group": (HEAD_DIMS, groups)}
+
+
+def combine(parts: Iterable[Map]) -> Map:
+    """Fill one map from parts that hold different heads or seeds; provenance is the first's.
+
+    Parts must not contradict each other: a number that two parts give must be the same.
+    """
+    parts = list(parts)
+    if not parts:
+        raise MapError("there is nothing to combine: no part of the map was given.")
+    try:
+        data = xr.merge(
+            [part.data for part in parts], compat="no_conflicts", join="outer"
+        )
+    except (xr.MergeError, ValueError) as error:
+        raise MapError("the parts of a map contradict each other.") from error
+    return Map(data.transpose(..., *HEAD_DIMS), parts[0].provenance)

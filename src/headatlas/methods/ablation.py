@@ -1,0 +1,99 @@
+"""Zero ablation: what a task loses when one head is removed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import torch
+
+from headatlas.errors import HeadAtlasError
+from headatlas.maps import Map, head_coordinates
+from headatlas.methods.method import Part, Report, encode_examples, provenance
+from headatlas.models.edit import remove_heads
+from headatlas.tasks import Task
+
+if TYPE_CHECKING:
+    from headatlas.models.model import Model
+    from headatlas.models.spec import Head, ModelSpec
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """Remove every head alone (gate 0 at every position) and measure the task.
+
+    `effect[l,h]` = mean log P(target | head (l,h) removed) − mean log P(target), where the mean is
+    over a target's tokens, then over examples. Negative: the task needs the head. `effect_se` is
+    the standard error of that mean over examples. `heads` restricts the work to some heads, the
+    others are NaN; `examples` to the first so many examples.
+
+    >>> Ablation(examples=8).settings()
+    {'examples': 8}
+    """
+
+    heads: tuple[Head, ...] | None = None
+    examples: int | None = None
+
+    name: ClassVar[str] = "ablation"
+    version: ClassVar[int] = 1
+    variable: ClassVar[str] = "effect"
+
+    def __post_init__(self) -> None:
+        if self.heads is not None and not self.heads:
+            raise HeadAtlasError("no heads were given: name some, or leave heads out for all.")
+        if self.examples is not None and self.examples < 2:
+            raise HeadAtlasError(f"ablation needs at least 2 examples, not {self.examples}.")
+
+    def settings(self) -> dict[str, Any]:
+        return {"examples": self.examples}
+
+    def parts(self, spec: ModelSpec) -> list[Part]:
+        """One part a layer."""
+        wanted = sorted(set(self.heads)) if self.heads is not None else spec.heads()
+        for head in wanted:
+            spec.check_head(head)
+        layers = sorted({layer for layer, _ in wanted})
+        return [{"heads": [list(head) for head in wanted if head[0] == at]} for at in layers]
+
+    def steps(self, part: Part) -> int:
+        return len(part["heads"])
+
+    def run(
+        self,
+        model: Model,
+        task: Task,
+        seed: int = 0,
+        *,
+        part: Part | None = None,
+        report: Report | None = None,
+    ) -> Map:
+        """The map of a task; with `part`, only its heads."""
+        parts = [part] if part is not None else self.parts(model.spec)
+        examples = task.examples(seed, self.examples)
+        rows = encode_examples(model, task, examples)
+        shape = (model.spec.n_layers, model.spec.n_heads)
+        effect, error = np.full(shape, np.nan), np.full(shape, np.nan)
+        with torch.no_grad():
+            plain = model.score(rows).mean().double()
+            for layer, head in (head for each in parts for head in each["heads"]):
+                edit = remove_heads(model.spec, [(layer, head)])
+                change = model.score(rows, edit).mean().double() - plain  # example
+                effect[layer, head] = float(change.mean())
+                error[layer, head] = float(change.std() / len(rows) ** 0.5)
+                if report is not None:
+                    report()
+        groups = {head: model.spec.kv_group(*head) for head in model.spec.heads()}
+        facts = {
+            "examples_used": len(rows),
+            "examples_too_long": len(examples) - len(rows),
+            "baseline_logprob": float(plain.mean()),
+        }
+        return Map.of(
+            {
+                "effect": (("seed", "layer", "head"), effect[None]),
+                "effect_se": (("seed", "layer", "head"), error[None]),
+            },
+            provenance(model, task, self, seed) | facts,
+            {"seed": [seed]} | head_coordinates(groups, shape),
+        )

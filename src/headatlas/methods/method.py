@@ -1,0 +1,84 @@
+"""What every method has in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from headatlas.errors import TaskError
+from headatlas.tasks import Example, Task
+
+if TYPE_CHECKING:
+    from headatlas.maps import Map
+    from headatlas.models.model import Model
+    from headatlas.models.spec import ModelSpec
+    from headatlas.models.tokens import Tokens
+
+Report = Callable[[], None]
+"""Called after every step, so that progress can be shown."""
+
+Part = dict[str, Any]
+"""Plain data that names a piece of the work; the pieces together are the whole map."""
+
+
+class Method(Protocol):
+    """Frozen settings with `run(model, task, seed)`; a method keeps no state.
+
+    `version` goes up when the same settings would give other numbers.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[int]
+    variable: ClassVar[str]
+
+    def settings(self) -> dict[str, Any]:
+        """Every setting that determines the numbers, as plain data."""
+        ...
+
+    def parts(self, spec: ModelSpec) -> list[Part]:
+        """The pieces that the work is cut into, so that it can be interrupted between them."""
+        ...
+
+    def steps(self, part: Part) -> int:
+        """How often `run` reports on a part."""
+        ...
+
+    def run(
+        self,
+        model: Model,
+        task: Task,
+        seed: int = 0,
+        *,
+        part: Part | None = None,
+        report: Report | None = None,
+    ) -> Map: ...
+
+
+def encode_examples(model: Model, task: Task, examples: Sequence[Example]) -> list[Tokens]:
+    """Tokens of the examples that fit the model's context; the others are left out, counted."""
+    rows = [model.encode(example.prompt, example.target) for example in examples]
+    limit = model.spec.context
+    fitting = [row for row in rows if limit is None or len(row) <= limit]
+    if not fitting:
+        raise TaskError(
+            f"no example of '{task.name}' fits the context of {model.spec.name}: they need "
+            f"{min(map(len, rows))} tokens or more, it holds {limit}."
+        )
+    return fitting
+
+
+def provenance(model: Model, task: Task, method: Method, seed: int) -> dict[str, Any]:
+    """Where the numbers of a map come from, except what differs between equal runs."""
+    return {
+        "model": model.spec.name,
+        "model_hash": model.fingerprint,
+        "architecture": model.spec.architecture,
+        "dtype": model.spec.dtype,
+        "kernel": model.spec.kernel,
+        "task": task.name,
+        "task_hash": task.hash,
+        "method": method.name,
+        "method_version": method.version,
+        "settings": method.settings(),
+        "seed": seed,
+    }

@@ -1,0 +1,1 @@
+"""Models: load, run with edits on single heads, read head outputs, verify, export."""

@@ -1,0 +1,52 @@
+"""Gates folded into the weights: an ordinary checkpoint that any loader runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from headatlas.errors import EditError, StoreError
+from headatlas.models.cache import made_once
+from headatlas.models.edit import Edit
+from headatlas.models.model import Model
+from headatlas.models.survey import head_columns
+
+
+def fold_gates(model: Model, gate: Tensor) -> dict[str, Tensor]:
+    """The model's weights with every head's output-projection columns times its gate.
+
+    `gate` is layer × head. The columns of head h multiply z[h], so W·(g·z) = (W·g)·z: the folded
+    model gives the logits of the edited one. The model itself is not changed.
+    """
+    if gate.ndim != 2:
+        raise EditError(f"only a gate of layer × head can be folded, not one of {gate.ndim} axes.")
+    Edit(gate=gate).check(model.spec)
+    modules = dict(model.hf.named_modules())
+    state = dict(model.hf.state_dict())
+    for layer, spec in enumerate(model.spec.layers):
+        if spec is None:
+            continue
+        weight = modules[spec.projection].weight.detach().clone()
+        columns = head_columns(modules[spec.projection], weight)
+        by_head = columns.unflatten(-1, (spec.heads, spec.d_head))  # out head d_head
+        by_head.mul_(gate[layer, : spec.heads].detach().to(weight)[:, None])
+        for projection in (spec.projection, *(path for _, path in spec.copies)):
+            state[f"{projection}.weight"] = weight
+    return state
+
+
+@torch.no_grad()
+def export_model(model: Model, gate: Tensor, folder: str | Path) -> Path:
+    """Save the model with the gates folded in; the folder appears whole or not at all."""
+    folder = Path(folder)
+    if folder.exists():
+        raise StoreError(f"{folder} exists already: choose a new folder for the exported model.")
+    state = fold_gates(model, gate)
+    with made_once(folder) as temporary:
+        assert temporary is not None
+        model.hf.save_pretrained(temporary, state_dict=state)
+        if model.tokenizer is not None:
+            model.tokenizer.save_pretrained(temporary)
+    return folder

@@ -1,0 +1,121 @@
+"""Log-probability of target tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from headatlas.models.edit import Edit
+from headatlas.models.passes import logits_at, pad_right, repeat_cache, run_prefix
+from headatlas.models.tokens import Tokens, common_prefix
+
+if TYPE_CHECKING:
+    from headatlas.models.model import Model
+
+TOKENS_PER_PASS = 4096
+"""Padded tokens in one pass without gradient: bounds the memory of large batches."""
+
+MIN_SAVED = 8
+"""A prefix is shared when that spares at least this many tokens; else the second pass costs more."""
+
+
+@dataclass(frozen=True)
+class TargetScores:
+    """Scores of the target tokens, row × token; `mask` is False where a row has no token."""
+
+    logprob: Tensor
+    hit: Tensor
+    mask: Tensor
+
+    def mean(self) -> Tensor:
+        """Mean log-probability over each row's target tokens: row."""
+        return self.total() / self.mask.sum(-1)
+
+    def total(self) -> Tensor:
+        """Log-probability of each row's whole target: row."""
+        return torch.where(self.mask, self.logprob, 0.0).sum(-1)
+
+    def exact(self) -> Tensor:
+        """Whether every target token is the model's first choice: row."""
+        return (self.hit | ~self.mask).all(-1)
+
+
+def score_targets(
+    model: Model, rows: Sequence[Tokens], edit: Edit, *, share: bool | None = None
+) -> TargetScores:
+    """Log-probability of every row's target under an edit, in the order of the rows.
+
+    Rows may have any mix of lengths. A prefix that all rows share is computed once, unless
+    `share=False`, or the model cannot continue from a cache, or rows have edits of their own.
+    """
+    if share is None:
+        share = model.continues_from_cache
+    prefix = _shared_prefix(rows) if share and edit.rows == 1 else 0
+    longest = max(len(row.target) for row in rows)
+    grad = torch.is_grad_enabled() and edit.gate is not None and edit.gate.requires_grad
+    scores: dict[int, tuple[Tensor, Tensor]] = {}
+    with model.editing(edit), torch.set_grad_enabled(grad):
+        cache = run_prefix(model.hf, rows[0].ids[:prefix]) if prefix else None
+        for group in _groups(rows, prefix, None if grad else TOKENS_PER_PASS):
+            with model.editing_rows(edit, group):
+                picked = [rows[i] for i in group]
+                parts = _score_pass(model, picked, prefix, cache)
+            scores.update(zip(group, parts, strict=True))
+    ordered = [scores[i] for i in range(len(rows))]
+    pad = torch.nn.utils.rnn.pad_sequence
+    lengths = torch.tensor([len(row.target) for row in rows], device=ordered[0][0].device)
+    return TargetScores(
+        pad([logprob for logprob, _ in ordered], batch_first=True),
+        pad([hit for _, hit in ordered], batch_first=True),
+        torch.arange(longest, device=lengths.device)[None, :] < lengths[:, None],
+    )
+
+
+def _shared_prefix(rows: Sequence[Tokens]) -> int:
+    """Length of the prefix to share: every predicting position must stay in the rest."""
+    room = min(row.target_start for row in rows) - 1
+    length = min(common_prefix([row.ids for row in rows]), room)
+    return length if length * (len(rows) - 1) >= MIN_SAVED else 0
+
+
+def _groups(rows: Sequence[Tokens], prefix: int, budget: int | None) -> Iterator[list[int]]:
+    """Row numbers in groups of similar length, each within the budget of padded tokens."""
+    if budget is None:
+        yield list(range(len(rows)))
+        return
+    group: list[int] = []
+    for index in sorted(range(len(rows)), key=lambda i: len(rows[i])):
+        width = len(rows[index]) - prefix
+        if group and width * (len(group) + 1) > budget:
+            yield group
+            group = []
+        group.append(index)
+    yield group
+
+
+def _score_pass(
+    model: Model, rows: Sequence[Tokens], prefix: int, cache: object
+) -> list[tuple[Tensor, Tensor]]:
+    device = model.hf.device
+    ids, mask = pad_right([row.ids[prefix:] for row in rows], device)
+    at = [(r, p - 1 - prefix) for r, row in enumerate(rows) for p in _target_positions(row)]
+    places = torch.tensor(at, device=device).unbind(-1)
+    continued = None
+    if cache is not None:
+        continued = repeat_cache(cache, len(rows))
+        mask = torch.cat([mask.new_ones(len(rows), prefix), mask], dim=1)
+    logits = logits_at(model.hf, ids, mask, (places[0], places[1]), continued)
+    wanted = torch.tensor([token for row in rows for token in row.target], device=logits.device)
+    # place vocabulary -> place; in float32, as half precision loses the small differences
+    logprob = logits.float().log_softmax(-1).gather(-1, wanted[:, None])[:, 0]
+    hit = logits.argmax(-1) == wanted
+    sizes = [len(row.target) for row in rows]
+    return list(zip(logprob.split(sizes), hit.split(sizes), strict=True))
+
+
+def _target_positions(row: Tokens) -> range:
+    return range(row.target_start, len(row))

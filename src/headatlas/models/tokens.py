@@ -1,0 +1,79 @@
+"""Text as tokens: which tokens are the target, and which special tokens come first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from transformers import PreTrainedTokenizerBase
+
+from headatlas.errors import TaskError
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The token ids of one example; the target runs from `target_start` to the end.
+
+    Only tokens with something before them can be predicted, so `target_start` is at least 1.
+    """
+
+    ids: tuple[int, ...]
+    target_start: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.target_start < len(self.ids):
+            raise TaskError(
+                f"a target needs at least one token and something before it, but it starts at "
+                f"token {self.target_start} of {len(self.ids)}."
+            )
+
+    @property
+    def target(self) -> tuple[int, ...]:
+        return self.ids[self.target_start :]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def leading_special_tokens(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
+    """The special tokens (BOS) that this tokenizer puts before a text.
+
+    Tokens that it would put after the text (EOS, SEP) are not wanted before a target.
+    """
+    bare = list(tokenizer("a", add_special_tokens=False)["input_ids"])
+    full = list(tokenizer("a")["input_ids"])
+    for start in range(len(full) - len(bare) + 1):
+        if full[start : start + len(bare)] == bare:
+            return tuple(full[:start])
+    return ()
+
+
+def encode(tokenizer: PreTrainedTokenizerBase, prompt: str, target: str) -> Tokens:
+    """Tokenise prompt and target as one text and find the target's tokens in it.
+
+    Prompt and target are joined as they are: a target that follows a space brings it along. The
+    target starts at the first token that differs from the tokens of the prompt alone, so a token
+    that reaches over the border belongs to the target.
+    """
+    start = leading_special_tokens(tokenizer)
+    whole = _ids(tokenizer, prompt + target)
+    alone = _ids(tokenizer, prompt)
+    return Tokens(start + whole, len(start) + common_prefix([whole, alone]))
+
+
+def encode_prompt(tokenizer: PreTrainedTokenizerBase, prompt: str) -> tuple[int, ...]:
+    """The token ids of a prompt to continue."""
+    return leading_special_tokens(tokenizer) + _ids(tokenizer, prompt)
+
+
+def common_prefix(rows: Sequence[Sequence[int]]) -> int:
+    """How many leading tokens all rows share."""
+    shortest, longest = min(rows), max(rows)
+    for index, token in enumerate(shortest):
+        if index >= len(longest) or longest[index] != token:
+            return index
+    return len(shortest)
+
+
+def _ids(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
+    return tuple(tokenizer(text, add_special_tokens=False)["input_ids"])

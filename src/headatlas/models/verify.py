@@ -1,0 +1,258 @@
+"""Is an edit of a head what it claims to be, on this very model?
+
+Every run asks this before it computes anything. The checks use no text: a few tokens are enough.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+from torch.func import functional_call
+
+from headatlas.errors import VerificationError
+from headatlas.models.edit import Edit
+from headatlas.models.passes import logits_at, pad_right
+from headatlas.models.spec import Head
+from headatlas.models.survey import head_columns
+from headatlas.models.watch import probe_tokens
+from headatlas.models.tokens import Tokens
+
+if TYPE_CHECKING:
+    from headatlas.models.model import Model
+
+ROWS_PER_PASS = 128
+LENGTH, SHORT = 6, 2
+
+
+@dataclass(frozen=True)
+class Check:
+    """One property of the edited model: what was asked, whether it holds, and the evidence."""
+
+    name: str
+    question: str
+    passed: bool
+    detail: str
+
+
+def verify(model: Model) -> tuple[Check, ...]:
+    """Put a model through all checks; nothing is raised."""
+    tokens = probe_tokens(model.hf, length=LENGTH)
+    plain = _logits(model, tokens)
+    dead = dead_heads(model, tokens)
+    return (
+        _check_causal(model, tokens, plain),
+        _check_open_gate(model, tokens, plain),
+        _check_closed_gate(model, tokens),
+        _check_every_head(model, tokens, dead),
+        _check_gradient(model, tokens, dead),
+    )
+
+
+def require_verified(model: Model) -> tuple[Check, ...]:
+    """Verify, and refuse a model that fails."""
+    checks = verify(model)
+    if failed := [check for check in checks if not check.passed]:
+        reasons = "; ".join(f"{check.name}: {check.detail}" for check in failed)
+        raise VerificationError(
+            f"{model.spec.name} cannot be mapped, since edits of its heads do not hold ({reasons})."
+        )
+    return checks
+
+
+@torch.no_grad()
+def dead_heads(model: Model, tokens: Tensor) -> set[Head]:
+    """Heads that add exactly nothing to the output projection's result, by their weights alone."""
+    modules = dict(model.hf.named_modules())
+    inputs: dict[int, Tensor] = {}
+
+    def keep(layer: int) -> object:
+        return lambda module, args: inputs.setdefault(layer, args[0]) is None or None
+
+    layers = [(i, layer) for i, layer in enumerate(model.spec.layers) if layer]
+    handles = [modules[s.projection].register_forward_pre_hook(keep(i)) for i, s in layers]
+    try:
+        _logits(model, tokens)
+    finally:
+        for handle in handles:
+            handle.remove()
+    dead: set[Head] = set()
+    for i, spec in layers:
+        projection = modules[spec.projection]
+        x = inputs[i].unflatten(-1, (spec.heads, spec.d_head))
+        weight = head_columns(projection, projection.weight).unflatten(-1, x.shape[-2:])
+        for head in range(spec.heads):
+            added = x[..., head, :].to(weight) @ weight[:, head].T
+            if not added.any():
+                dead.add((i, head))
+    return dead
+
+
+def _check_causal(model: Model, tokens: Tensor, plain: Tensor) -> Check:
+    changed = tokens.clone()
+    changed[:, -1] = (changed[:, -1] + 1) % plain.shape[-1]
+    gap = _gap(_logits(model, changed)[:, :-1], plain[:, :-1])
+    return Check(
+        "causal",
+        "do later tokens leave earlier positions alone?",
+        gap <= _tolerance(model),
+        f"largest relative difference {gap:.1e}",
+    )
+
+
+def _check_open_gate(model: Model, tokens: Tensor, plain: Tensor) -> Check:
+    gate = torch.ones(model.spec.n_layers, model.spec.n_heads)
+    gap = _gap(_logits(model, tokens, Edit(gate=gate)), plain)
+    return Check(
+        "gate 1",
+        "does gate 1 on every head change nothing?",
+        gap <= torch.finfo(model.hf.dtype).eps,
+        f"largest relative difference {gap:.1e}",
+    )
+
+
+def _check_closed_gate(model: Model, tokens: Tensor) -> Check:
+    """Compare gates with weights: groups of heads, such that any two heads are told apart."""
+    groups = list(_head_groups(model.spec.n_heads))
+    gate = torch.ones(len(groups), model.spec.n_layers, model.spec.n_heads)
+    for row, heads in enumerate(groups):
+        gate[row, :, heads] = 0.0
+    edited = _logits(model, tokens.expand(len(groups), -1), Edit(gate=gate))
+    worst, at = 0.0, ""
+    for row, heads in enumerate(groups):
+        gap = _gap(edited[row], _logits(model, tokens, weights=_without_columns(model, heads))[0])
+        if not gap <= worst:
+            worst, at = gap, f" (heads {heads})"
+    return Check(
+        "gate 0",
+        "does gate 0 equal removing the head's columns from the output projection?",
+        worst <= _tolerance(model),
+        f"largest relative difference {worst:.1e}{at} in {len(groups)} groups of heads",
+    )
+
+
+def _head_groups(n_heads: int) -> Iterator[list[int]]:
+    """Groups by the two digits of the head's number: any two heads differ in one of them."""
+    base = math.ceil(math.sqrt(n_heads))
+    for digit in range(base):
+        if low := [head for head in range(n_heads) if head % base == digit]:
+            yield low
+        if high := [head for head in range(n_heads) if head // base == digit]:
+            yield high
+
+
+def _without_columns(model: Model, heads: list[int]) -> dict[str, Tensor]:
+    """Output-projection weights with the columns of the heads set to zero, by parameter name."""
+    modules = dict(model.hf.named_modules())
+    weights: dict[str, Tensor] = {}
+    for spec in model.spec.layers:
+        if spec is None:
+            continue
+        projection = modules[spec.projection]
+        weight = projection.weight.detach().clone()
+        columns = head_columns(projection, weight).unflatten(-1, (spec.heads, spec.d_head))
+        columns[:, [head for head in heads if head < spec.heads]] = 0
+        weights[f"{spec.projection}.weight"] = weight
+    return weights
+
+
+def _check_every_head(model: Model, tokens: Tensor, dead: set[Head]) -> Check:
+    """Remove every head alone, many rows at a time, each row with its own edit."""
+    heads = [head for head in model.spec.heads() if head not in dead]
+    silent: list[Head] = []
+    for start in range(0, len(heads), ROWS_PER_PASS):
+        part = heads[start : start + ROWS_PER_PASS]
+        gate = torch.ones(len(part) + 1, model.spec.n_layers, model.spec.n_heads)
+        for row, (layer, head) in enumerate(part):
+            gate[row, layer, head] = 0.0
+        ids, mask = pad_right([tokens[0, -SHORT:].tolist()] * len(gate), model.hf.device)
+        last = torch.arange(len(gate)), torch.full((len(gate),), SHORT - 1)
+        with torch.no_grad(), model.editing(Edit(gate=gate)):
+            logits = logits_at(model.hf, ids, mask, last)  # row vocabulary; last row: untouched
+        changed = (logits[:-1] != logits[-1:]).any(-1)
+        silent += [head for head, moved in zip(part, changed.tolist(), strict=True) if not moved]
+    detail = f"{len(heads) - len(silent)} of {len(heads)} heads change the output"
+    if silent:
+        detail += f"; not {_named(silent)}"
+    if dead:
+        detail += f"; {len(dead)} more are dead by their weights: {_named(sorted(dead))}"
+    return Check("every head", "can every head change the output?", not silent, detail)
+
+
+def _check_gradient(model: Model, tokens: Tensor, dead: set[Head]) -> Check:
+    gate = torch.ones(model.spec.n_layers, model.spec.n_heads, requires_grad=True)
+    row = Tokens(tuple(tokens[0].tolist()), 1)
+    with torch.enable_grad():
+        model.score([row], Edit(gate=gate), share=False).mean().sum().backward()  # type: ignore[no-untyped-call]
+    grad = gate.grad
+    heads = [head for head in model.spec.heads() if head not in dead]
+    bad = heads if grad is None else [h for h in heads if not _is_gradient(grad[h])]
+    detail = f"{len(heads) - len(bad)} of {len(heads)} gates get one"
+    if bad:
+        detail += f"; not {_named(bad)}"
+    return Check("gradient", "does the gradient reach every gate?", not bad, detail)
+
+
+@torch.no_grad()
+def continues_from_cache(model: Model) -> bool:
+    """Whether rows that share a cached prefix score as they do alone, also with gradient."""
+    generator = torch.Generator().manual_seed(1)
+    ids = probe_tokens(model.hf, rows=3, length=9)
+    shared = tuple(ids[0, :5].tolist())
+    rows = [Tokens(shared + tuple(ids[r, 5 : 7 + r].tolist()), 6) for r in range(3)]
+    gate = torch.rand(model.spec.n_layers, model.spec.n_heads, generator=generator)
+    results = []
+    for share in (False, True):
+        leaf = gate.clone().requires_grad_()
+        try:
+            with torch.enable_grad():
+                scores = model.score(rows, Edit(gate=leaf), share=share).mean()
+                scores.sum().backward()  # type: ignore[no-untyped-call]
+        except (RuntimeError, TypeError, ValueError, AttributeError, IndexError, KeyError):
+            return False  # the model's cache does not support it; rows then run in one part
+        assert leaf.grad is not None
+        results.append((scores.detach(), leaf.grad))
+    (plain, plain_grad), (cached, cached_grad) = results
+    return (
+        _gap(cached, plain) <= _tolerance(model)
+        and _gap(cached_grad, plain_grad) <= _tolerance(model)
+    )
+
+
+@torch.no_grad()
+def _logits(
+    model: Model,
+    tokens: Tensor,
+    edit: Edit | None = None,
+    weights: dict[str, Tensor] | None = None,
+) -> Tensor:
+    ids, mask = pad_right(tokens.tolist(), model.hf.device)
+    inputs = {"input_ids": ids, "attention_mask": mask, "use_cache": False}
+    with model.editing(edit or Edit()):
+        out = functional_call(model.hf, weights or {}, (), inputs)
+    logits: Tensor = out.logits.float()
+    return logits
+
+
+def _gap(found: Tensor, wanted: Tensor) -> float:
+    """Largest difference, relative to the largest wanted value; NaN counts as infinitely far."""
+    gap = float((found - wanted).abs().max() / wanted.abs().max().clamp_min(1e-12))
+    return math.inf if math.isnan(gap) else gap
+
+
+def _tolerance(model: Model) -> float:
+    """Rounding of a few hundred operations in the model's own number format."""
+    return 256 * torch.finfo(model.hf.dtype).eps
+
+
+def _is_gradient(value: Tensor) -> bool:
+    return bool(value.isfinite() and value != 0)
+
+
+def _named(heads: list[Head]) -> str:
+    shown = ", ".join(f"{layer}.{head}" for layer, head in heads[:8])
+    return shown + (", …" if len(heads) > 8 else "")

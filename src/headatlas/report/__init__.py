@@ -1,0 +1,1 @@
+"""Report: the atlas as one HTML file, made from stored maps."""

@@ -1,0 +1,1 @@
+"""Runs: work cut into units, kept in a folder, done by this machine."""

@@ -1,0 +1,136 @@
+"""The folder of a run: finished units, the maps assembled from them, figures, and `run.json`."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from headatlas.errors import MapError, StoreError
+from headatlas.maps import Map, combine, load_map, save_map
+from headatlas.maps.files import TEMPORARY
+from headatlas.runs.unit import Unit
+
+logger = logging.getLogger(__name__)
+
+
+class Store:
+    """Results under one folder. Several processes may use it at once."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.units = self.folder / "units"
+        self.maps = self.folder / "maps"
+        self.figures = self.folder / "figures"
+
+    def check(self) -> None:
+        """Raise if the folder surely cannot be written; writes nothing."""
+        existing = self.folder
+        while not existing.exists() and existing != existing.parent:
+            existing = existing.parent
+        if not existing.is_dir():
+            raise StoreError(f"the output folder {self.folder} cannot be made: {existing} is a file.")
+        if not os.access(existing, os.W_OK):
+            raise StoreError(f"the output folder {self.folder} cannot be written: no permission.")
+
+    def open(self) -> None:
+        """Make the folder, and remove what killed processes left half-written."""
+        try:
+            for folder in (self.units, self.maps):
+                folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"the output folder {self.folder} cannot be written: {error.strerror}."
+            ) from error
+        for folder in (self.units, self.maps, self.folder):
+            for leftover in folder.glob(f"{TEMPORARY}*"):
+                _remove_if_orphan(leftover)
+
+    def path(self, unit: Unit) -> Path:
+        return self.units / f"{unit.key}.nc"
+
+    def has(self, unit: Unit) -> bool:
+        """Whether the unit is finished. A damaged file counts as missing, and is said to be."""
+        path = self.path(unit)
+        if not path.is_file():
+            return False
+        try:
+            load_map(path)
+        except MapError as error:
+            logger.warning("%s It is computed again.", error)
+            return False
+        return True
+
+    def save(self, unit: Unit, result: Map) -> None:
+        save_map(result, self.path(unit))
+
+    def assemble(self, group: str, name: str) -> Path:
+        """Put all finished units of a group together into one map file."""
+        parts = []
+        for path in sorted(self.units.glob(f"{group}-*.nc")):
+            try:
+                parts.append(load_map(path))
+            except MapError as error:
+                logger.warning("%s", error)
+        whole = combine(parts)
+        shared = {
+            key: value
+            for key, value in whole.provenance.items()
+            if all(part.provenance.get(key) == value for part in parts)
+        }
+        seeds = sorted({int(part.provenance["seed"]) for part in parts})
+        return save_map(
+            Map(whole.data, {**shared, "seeds": seeds}), self.maps / f"{safe_name(name)}.nc"
+        )
+
+    def write_record(self, record: dict[str, Any]) -> Path:
+        """Write `run.json`: what was run, with what, how long it took, what came out."""
+        path = self.folder / "run.json"
+        temporary = self.folder / f"{TEMPORARY}{os.getpid()}-run.json"
+        try:
+            with temporary.open("w", encoding="utf-8") as file:
+                json.dump(record, file, indent=1, ensure_ascii=False)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except OSError as error:
+            raise StoreError(f"the file {path} cannot be written: {error.strerror}.") from error
+        return path
+
+
+def list_maps(folder: str | Path) -> dict[str, Path]:
+    """The map files of a run's folder by name; none is a mistake worth a sentence."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise StoreError(f"there is no folder {folder}.")
+    paths = sorted((folder / "maps").glob("*.nc"))
+    if not paths:
+        raise StoreError(f"there are no maps in {folder}: run a method first.")
+    return {path.stem: path for path in paths}
+
+
+def map_name(model: str, task: str, method: str) -> str:
+    """The name of a map's file: one per model × task × method."""
+    return ".".join(Path(part).name or part for part in (model, task, method))
+
+
+def safe_name(name: str) -> str:
+    """A name that is a file name everywhere."""
+    return re.sub(r"[^\w.+-]+", "-", name).strip(".-") or "map"
+
+
+def _remove_if_orphan(path: Path) -> None:
+    """Remove a temporary file unless the process that writes it is still alive here."""
+    found = re.match(rf"{re.escape(TEMPORARY)}(\d+)-", path.name)
+    try:
+        if found:
+            os.kill(int(found[1]), 0)
+            return
+    except ProcessLookupError:
+        pass
+    except OSError:
+        return
+    path.unlink(missing_ok=True)
