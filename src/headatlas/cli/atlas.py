@@ -15,7 +15,9 @@ QUICK_EXAMPLES = 8
 def atlas(
     model: given.ModelName = "smollm2-135m",
     out: given.Out = Path("atlas"),
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer examples, for a first look.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer examples, for a first look.")
+    ] = False,
     device: given.Device = None,
     dtype: given.Dtype = None,
     attention: given.Attention = None,

@@ -12,9 +12,7 @@ from headatlas.errors import HeadAtlasError
 
 ModelName = Annotated[
     str,
-    typer.Option(
-        "--model", "-m", help="Hub name, folder, .gguf file, or smollm2-135m (embedded)."
-    ),
+    typer.Option("--model", "-m", help="Hub name, folder, .gguf file, or smollm2-135m (embedded)."),
 ]
 TaskName = Annotated[
     str, typer.Option("--task", "-t", help="Built-in task, or a .jsonl file with prompt, target.")

@@ -13,7 +13,9 @@ from headatlas.errors import HeadAtlasError
 def plot(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="File ending in .png, .svg or .pdf.")],
-    figure: Annotated[str, typer.Option(help="Which figure; see 'headatlas list figures'.")] = "heatmap",
+    figure: Annotated[
+        str, typer.Option(help="Which figure; see 'headatlas list figures'.")
+    ] = "heatmap",
     map_name: Annotated[
         str | None, typer.Option("--map", help="Which map of the folder, if it has several.")
     ] = None,

@@ -78,10 +78,8 @@ def run_method(
         }
     )
     kept = f", {len(outcome.skipped)} were there" if outcome.skipped else ""
-    stdout.print(
-        f"{len(outcome.computed)} units computed{kept}, in {duration(sum(outcome.computed.values()))}",
-        highlight=False,
-    )
+    took = duration(sum(outcome.computed.values()))
+    stdout.print(f"{len(outcome.computed)} units computed in {took}{kept}", highlight=False)
     return [path, *figures, record]
 
 

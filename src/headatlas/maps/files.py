@@ -23,22 +23,23 @@ def save_map(saved: Map, path: str | Path) -> Path:
     provenance = json.dumps(dict(saved.provenance), sort_keys=True, ensure_ascii=False)
     data = saved.data.assign_attrs(headatlas_format=FORMAT, provenance=provenance)
     packed = {name: {"zlib": True} for name in data.data_vars}
-    temporary = None
+    temporary: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f"{TEMPORARY}{os.getpid()}-", dir=path.parent)
+        handle, name = tempfile.mkstemp(prefix=f"{TEMPORARY}{os.getpid()}-", dir=path.parent)
         os.close(handle)
+        temporary = Path(name)
         data.to_netcdf(temporary, engine="h5netcdf", encoding=packed)
         _flush(temporary)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
+        temporary.chmod(0o644)
+        temporary.replace(path)
         _flush(path.parent)
     except OSError as error:
         reason = error.strerror or " ".join(str(error).split())
         raise StoreError(f"the file {path} cannot be written: {reason}.") from error
     finally:
-        if temporary and os.path.exists(temporary):
-            os.unlink(temporary)
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
     return path
 
 
@@ -62,7 +63,7 @@ def load_map(path: str | Path) -> Map:
         raise MapError(f"the map file {path} is damaged ({detail}): make it again.") from error
 
 
-def _flush(path: str | Path) -> None:
+def _flush(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

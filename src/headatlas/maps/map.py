@@ -106,9 +106,7 @@ def combine(parts: Iterable[Map]) -> Map:
     if not parts:
         raise MapError("there is nothing to combine: no part of the map was given.")
     try:
-        data = xr.merge(
-            [part.data for part in parts], compat="no_conflicts", join="outer"
-        )
+        data = xr.merge([part.data for part in parts], compat="no_conflicts", join="outer")
     except (xr.MergeError, ValueError) as error:
         raise MapError("the parts of a map contradict each other.") from error
     return Map(data.transpose(..., *HEAD_DIMS), parts[0].provenance)

@@ -101,7 +101,9 @@ class Edit:
             return None if value is None else pick(value, value.ndim > 3)
 
         gate = None if self.gate is None else pick(self.gate, self.gate.ndim > 2)
-        return replace(self, gate=gate, baseline=pick_all(self.baseline), shift=pick_all(self.shift))
+        return replace(
+            self, gate=gate, baseline=pick_all(self.baseline), shift=pick_all(self.shift)
+        )
 
     def check(self, spec: ModelSpec) -> None:
         """Raise unless the edit has the layers and heads of the model."""
@@ -198,7 +200,7 @@ def _as_vectors(value: Vectors | None, layer: int, z: Tensor, offset: int) -> Te
 
 
 def _at_positions(value: Tensor, z: Tensor, offset: int, fill: float) -> Tensor:
-    """Cut the position axis (the third) to the positions of z; positions past the end get `fill`."""
+    """Cut the position axis (the third) to the positions of z; past its end comes `fill`."""
     length = z.shape[1]
     value = value[:, :, offset : offset + length]
     missing = length - value.shape[2]

@@ -37,5 +37,5 @@ def _digest(tensor: Tensor) -> str:
     data = tensor.detach().cpu().contiguous()
     head = f"{tensor.dtype} {tuple(tensor.shape)}".encode()
     digest = hashlib.sha256(head)
-    digest.update(data.reshape(-1).view(torch.uint8).numpy())
+    digest.update(data.reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()

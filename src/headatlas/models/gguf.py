@@ -17,11 +17,12 @@ import torch
 import transformers
 from gguf import GGUFReader
 from tokenizers import pre_tokenizers, processors
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from transformers.integrations.gguf.gguf_tokenizer_mapping import GGUF_PRE_TOKENIZER_SPLITS
 
 from headatlas.errors import ModelError, StoreError
 from headatlas.models.cache import cache_folder, is_disk_full, made_once
+from headatlas.models.checkpoint import load_with_info
 
 logger = logging.getLogger(__name__)
 
@@ -93,12 +94,11 @@ def _damaged(path: Path, why: object) -> ModelError:
 
 def _convert(path: Path, facts: dict[str, Any], folder: Path) -> None:
     try:
-        model, info = AutoModelForCausalLM.from_pretrained(
+        model, info = load_with_info(
             str(path.parent),
             gguf_file=path.name,
             dtype=torch.float32,
             local_files_only=True,
-            output_loading_info=True,
         )
         tokenizer = AutoTokenizer.from_pretrained(
             str(path.parent), gguf_file=path.name, local_files_only=True

@@ -21,6 +21,7 @@ from transformers import AttentionInterface
 Listener = Callable[[nn.Module, Tensor, Tensor], Tensor]
 """Takes the attention module, its keys and the head outputs; returns the outputs to go on with."""
 
+METHOD = "get_interface"
 _listeners: list[Listener] = []
 _lock = threading.Lock()
 _original_get_interface = AttentionInterface.get_interface
@@ -52,11 +53,11 @@ def listening(listener: Listener) -> Iterator[None]:
     """Let `listener` see, and possibly replace, the output of every attention call."""
     with _lock:
         _listeners.append(listener)
-        AttentionInterface.get_interface = _get_interface
+        setattr(AttentionInterface, METHOD, _get_interface)
     try:
         yield
     finally:
         with _lock:
             _listeners.remove(listener)
             if not _listeners:
-                AttentionInterface.get_interface = _original_get_interface
+                setattr(AttentionInterface, METHOD, _original_get_interface)

@@ -13,7 +13,6 @@ from typing import Any
 import torch
 from transformers import (
     AutoConfig,
-    AutoModelForCausalLM,
     AutoTokenizer,
     PreTrainedConfig,
     PreTrainedTokenizerBase,
@@ -25,6 +24,7 @@ from transformers.models.auto.modeling_auto import (
 from transformers.utils import logging as transformers_logging
 
 from headatlas.errors import ModelError
+from headatlas.models.checkpoint import load_with_info
 from headatlas.models.embedded import EMBEDDED, embedded_file
 from headatlas.models.gguf import converted_folder
 from headatlas.models.model import Model
@@ -66,7 +66,8 @@ def load_model(
     target = torch.device(device) if device else _best_device()
     config = _load_config(name, source, local)
     _check_causal(name, config)
-    options: dict[str, Any] = {"dtype": _dtype(dtype, target), "config": config, **local}
+    options: dict[str, Any] = {"dtype": _dtype(dtype, target), "config": config}
+    options["local_files_only"] = local["local_files_only"]
     if attention:
         options["attn_implementation"] = attention
     if device_map is not None:
@@ -97,7 +98,8 @@ def _resolve(name: str) -> Path | None:
 
 def _load_config(name: str, source: str, local: dict[str, bool]) -> PreTrainedConfig:
     try:
-        return AutoConfig.from_pretrained(source, **local)
+        config: PreTrainedConfig = AutoConfig.from_pretrained(source, **local)
+        return config
     except OSError as error:
         raise ModelError(_unknown(name, local, error)) from error
     except (ValueError, KeyError, TypeError) as error:
@@ -138,9 +140,7 @@ def _check_causal(name: str, config: PreTrainedConfig) -> None:
 def _load_weights(name: str, source: str, options: dict[str, Any]) -> Any:
     try:
         with _quiet(source):
-            model, info = AutoModelForCausalLM.from_pretrained(
-                source, output_loading_info=True, **options
-            )
+            model, info = load_with_info(source, **options)
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError) as error:
         raise ModelError(f"{name} cannot be loaded: {_first_line(error)}") from error
     missing = sorted(info["missing_keys"])
@@ -183,7 +183,11 @@ def _quiet(source: str) -> Iterator[None]:
     """No progress bar of `transformers` for weights that load in a moment."""
     folder = Path(source)
     size = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
-    if not folder.is_dir() or size > QUIET_BYTES or not transformers_logging.is_progress_bar_enabled():
+    if (
+        not folder.is_dir()
+        or size > QUIET_BYTES
+        or not transformers_logging.is_progress_bar_enabled()
+    ):
         yield
         return
     transformers_logging.disable_progress_bar()

@@ -207,11 +207,11 @@ class Model:
             out = self.hf.generate(
                 ids.to(self.hf.device), attention_mask=mask.to(self.hf.device), **settings
             )
-        new = out[:, length:].tolist()
+        new: list[list[int]] = out[:, length:].tolist()
         if not texts:
             return new
         tokenizer = self._need_tokenizer()
-        return [tokenizer.decode(row, skip_special_tokens=True) for row in new]
+        return [str(tokenizer.decode(row, skip_special_tokens=True)) for row in new]
 
     def _need_tokenizer(self) -> PreTrainedTokenizerBase:
         if self.tokenizer is None:

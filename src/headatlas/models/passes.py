@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -44,8 +44,8 @@ def logits_at(
         else:
             logits = model(**inputs, past_key_values=cache, use_cache=True).logits
     if logits.shape[:2] == ids.shape[:2]:  # the model projects somewhere else: pick afterwards
-        return logits[places]
-    return logits[0]
+        logits = logits[places][None]
+    return cast("Tensor", logits[0])
 
 
 @contextmanager
@@ -84,9 +84,7 @@ def run_prefix(model: PreTrainedModel, ids: Sequence[int], chunk: int | None = N
         part = torch.tensor([ids[start : start + step]], device=device)
         mask = torch.ones(1, start + part.shape[1], dtype=torch.long, device=device)
         with _project_only(model.get_output_embeddings(), part, nowhere(device)):
-            out = model(
-                input_ids=part, attention_mask=mask, past_key_values=cache, use_cache=True
-            )
+            out = model(input_ids=part, attention_mask=mask, past_key_values=cache, use_cache=True)
         cache = out.past_key_values
     assert cache is not None
     return cache

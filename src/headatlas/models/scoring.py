@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
+from transformers.cache_utils import Cache
 
 from headatlas.models.edit import Edit
 from headatlas.models.passes import logits_at, pad_right, repeat_cache, run_prefix
@@ -20,7 +21,7 @@ TOKENS_PER_PASS = 4096
 """Padded tokens in one pass without gradient: bounds the memory of large batches."""
 
 MIN_SAVED = 8
-"""A prefix is shared when that spares at least this many tokens; else the second pass costs more."""
+"""A prefix is shared when that spares at least this many tokens: a second pass has its cost."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def _groups(rows: Sequence[Tokens], prefix: int, budget: int | None) -> Iterator
 
 
 def _score_pass(
-    model: Model, rows: Sequence[Tokens], prefix: int, cache: object
+    model: Model, rows: Sequence[Tokens], prefix: int, cache: Cache | None
 ) -> list[tuple[Tensor, Tensor]]:
     device = model.hf.device
     ids, mask = pad_right([row.ids[prefix:] for row in rows], device)

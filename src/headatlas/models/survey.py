@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import replace
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -45,7 +46,8 @@ def head_columns(module: nn.Module, weight: Tensor) -> Tensor:
 
 
 def _input_width(event: Projection) -> int:
-    return head_columns(event.module, event.module.weight).shape[-1]
+    weight = cast("Tensor", event.module.weight)
+    return head_columns(event.module, weight).shape[-1]
 
 
 # -- models that call the attention interface ----------------------------------------------------

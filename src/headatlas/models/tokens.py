@@ -68,11 +68,12 @@ def encode_prompt(tokenizer: PreTrainedTokenizerBase, prompt: str) -> tuple[int,
 
 def common_prefix(rows: Sequence[Sequence[int]]) -> int:
     """How many leading tokens all rows share."""
-    shortest, longest = min(rows), max(rows)
-    for index, token in enumerate(shortest):
-        if index >= len(longest) or longest[index] != token:
+    ordered = sorted(map(tuple, rows))  # then the first and the last differ earliest
+    first, last = ordered[0], ordered[-1]
+    for index, (a, b) in enumerate(zip(first, last, strict=False)):
+        if a != b:
             return index
-    return len(shortest)
+    return min(len(first), len(last))
 
 
 def _ids(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:

@@ -19,8 +19,8 @@ from headatlas.models.edit import Edit
 from headatlas.models.passes import logits_at, pad_right
 from headatlas.models.spec import Head
 from headatlas.models.survey import head_columns
-from headatlas.models.watch import probe_tokens
 from headatlas.models.tokens import Tokens
+from headatlas.models.watch import probe_tokens
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model
@@ -187,7 +187,7 @@ def _check_gradient(model: Model, tokens: Tensor, dead: set[Head]) -> Check:
     gate = torch.ones(model.spec.n_layers, model.spec.n_heads, requires_grad=True)
     row = Tokens(tuple(tokens[0].tolist()), 1)
     with torch.enable_grad():
-        model.score([row], Edit(gate=gate), share=False).mean().sum().backward()  # type: ignore[no-untyped-call]
+        model.score([row], Edit(gate=gate), share=False).mean().sum().backward()
     grad = gate.grad
     heads = [head for head in model.spec.heads() if head not in dead]
     bad = heads if grad is None else [h for h in heads if not _is_gradient(grad[h])]
@@ -211,15 +211,14 @@ def continues_from_cache(model: Model) -> bool:
         try:
             with torch.enable_grad():
                 scores = model.score(rows, Edit(gate=leaf), share=share).mean()
-                scores.sum().backward()  # type: ignore[no-untyped-call]
+                scores.sum().backward()
         except (RuntimeError, TypeError, ValueError, AttributeError, IndexError, KeyError):
             return False  # the model's cache does not support it; rows then run in one part
         assert leaf.grad is not None
         results.append((scores.detach(), leaf.grad))
     (plain, plain_grad), (cached, cached_grad) = results
-    return (
-        _gap(cached, plain) <= _tolerance(model)
-        and _gap(cached_grad, plain_grad) <= _tolerance(model)
+    return _gap(cached, plain) <= _tolerance(model) and _gap(cached_grad, plain_grad) <= _tolerance(
+        model
     )
 
 

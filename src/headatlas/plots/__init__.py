@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headatlas.errors import PlotError, StoreError
 from headatlas.plots.heatmap import heatmap
@@ -42,7 +42,7 @@ def save_figure(figure: Figure, path: str | Path) -> Path:
     path = Path(path)
     check_format(path)
     undated = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-    style = {"svg.hashsalt": "headatlas", "svg.fonttype": "none", "pdf.fonttype": 42}
+    style: Any = {"svg.hashsalt": "headatlas", "svg.fonttype": "none", "pdf.fonttype": 42}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with matplotlib.rc_context(style):

@@ -41,7 +41,9 @@ def estimate(model: Model) -> list[Estimate]:
     heads = len(model.spec.heads())
     return [
         Estimate("score 32 few-shot prompts", forward, weights + used),
-        Estimate(f"ablate all {heads} heads on 32 few-shot prompts", forward * heads, weights + used),
+        Estimate(
+            f"ablate all {heads} heads on 32 few-shot prompts", forward * heads, weights + used
+        ),
         Estimate("one gate update on 32 few-shot prompts", update, weights + used_update),
     ]
 
@@ -59,7 +61,7 @@ def _update(model: Model, rows: list[Tokens]) -> tuple[float, int]:
     with torch.enable_grad():
         loss = model.score(rows, Edit(gate=gate)).mean().mean()
         used = max(0, _used(model) - before)  # the graph is alive here
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
     return time.perf_counter() - start, used
 
 

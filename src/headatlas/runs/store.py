@@ -32,7 +32,9 @@ class Store:
         while not existing.exists() and existing != existing.parent:
             existing = existing.parent
         if not existing.is_dir():
-            raise StoreError(f"the output folder {self.folder} cannot be made: {existing} is a file.")
+            raise StoreError(
+                f"the output folder {self.folder} cannot be made: {existing} is a file."
+            )
         if not os.access(existing, os.W_OK):
             raise StoreError(f"the output folder {self.folder} cannot be written: no permission.")
 
