@@ -1,0 +1,178 @@
+"""The commands, run as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from headatlas.cli import main as program
+from headatlas.maps import load_map
+from small_things import write_task
+
+
+@pytest.fixture
+def headatlas(monkeypatch, capsys):
+    """Run the program in this process; give exit code, standard output and standard error."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["headatlas", *map(str, arguments)])
+        monkeypatch.setenv("COLUMNS", "300")
+        with pytest.raises(SystemExit) as caught:
+            program.main()
+        captured = capsys.readouterr()
+        return caught.value.code or 0, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def task(tmp_path):
+    return write_task(tmp_path / "task.jsonl")
+
+
+def test_ablate_writes_map_figure_and_record(headatlas, tiny_folder, task, tmp_path):
+    out = tmp_path / "out"
+    code, printed, _ = headatlas("ablate", "--model", tiny_folder, "--task", task, "--out", out)
+    assert code == 0
+    written = [line.removeprefix("wrote ") for line in printed.splitlines() if "wrote" in line]
+    assert sorted(path.split("/")[-1] for path in written) == [
+        "run.json",
+        "tiny.task.ablation.heatmap.pdf",
+        "tiny.task.ablation.heatmap.png",
+        "tiny.task.ablation.heatmap.svg",
+        "tiny.task.ablation.nc",
+    ]
+    drawn = load_map(out / "maps" / "tiny.task.ablation.nc")
+    assert np.isfinite(drawn["effect"]).all()
+    record = json.loads((out / "run.json").read_text())
+    assert record["model"]["n_heads"] == 4
+    assert all(check["passed"] for check in record["checks"])
+    assert len(record["units"]["computed"]) == 3
+
+    code, printed, _ = headatlas("ablate", "--model", tiny_folder, "--task", task, "--out", out)
+    assert code == 0
+    assert "0 units computed" in printed
+    assert "3 were there" in printed
+
+    figure = tmp_path / "se.svg"
+    code, printed, _ = headatlas("plot", out, "--variable", "effect_se", "--out", figure)
+    assert code == 0
+    assert "standard error over examples" in figure.read_text()
+
+
+def test_five_heads_of_the_real_model_equal_zeroed_columns(headatlas, embedded, tmp_path):
+    heads = [(0, 3), (5, 8), (12, 0), (20, 5), (29, 1)]
+    named = ",".join(f"{layer}.{head}" for layer, head in heads)
+    code, _, _ = headatlas("ablate", "--heads", named, "--examples", "8", "--out", tmp_path / "o")
+    assert code == 0
+    drawn = load_map(next((tmp_path / "o" / "maps").glob("*.nc")))
+    assert int(np.isfinite(drawn["effect"]).sum()) == 5
+
+    from headatlas.tasks import load_task
+
+    examples = load_task("singular-plural").examples(seed=0, limit=8)
+    rows = [embedded.encode(each.prompt, each.target) for each in examples]
+    plain = embedded.score(rows).mean().mean()
+    for layer, head in heads:
+        weight = embedded.hf.model.layers[layer].self_attn.o_proj.weight
+        kept = weight.detach().clone()
+        weight.data[:, head * 64 : (head + 1) * 64] = 0
+        change = embedded.score(rows).mean().mean() - plain
+        weight.data.copy_(kept)
+        found = float(drawn["effect"].sel(seed=0, layer=layer, head=head))
+        assert found == pytest.approx(float(change), abs=1e-5)
+
+
+def test_atlas_maps_a_model(headatlas, tiny_folder, tmp_path):
+    out = tmp_path / "atlas"
+    code, printed, _ = headatlas("atlas", "--quick", "--model", tiny_folder, "--out", out)
+    assert code == 0
+    assert "singular-plural.ablation.heatmap.png" in printed
+
+
+def test_doctor_prints_spec_checks_and_costs(headatlas, tiny_folder):
+    code, printed, _ = headatlas("doctor", "--model", tiny_folder)
+    assert code == 0
+    for words in ("LlamaForCausalLM", "key/value heads", "d_head", "kernel", "gate update"):
+        assert words in printed
+    assert printed.count("yes") == 5
+
+
+def test_doctor_json_is_json(headatlas, tiny_folder):
+    code, printed, _ = headatlas("doctor", "--model", tiny_folder, "--json")
+    found = json.loads(printed)
+    assert code == 0
+    assert found["verified"]
+    assert (found["spec"]["n_layers"], found["spec"]["n_kv_heads"]) == (3, 2)
+    assert found["shares_prefixes"]
+    assert all(each["seconds"] > 0 and each["memory"] > 0 for each in found["estimates"])
+
+
+def test_doctor_says_no(headatlas, tiny_folder, monkeypatch):
+    from headatlas.models.edit import Edit
+
+    monkeypatch.setattr(Edit, "apply", lambda self, z, layer, offset: z)
+    code, printed, _ = headatlas("doctor", "--model", tiny_folder)
+    assert code == 2
+    assert "NO" in printed
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("models", "smollm2-135m"),
+        ("tasks", "singular-plural"),
+        ("methods", "ablation"),
+        ("figures", "heatmap"),
+    ],
+)
+def test_list(headatlas, kind, words):
+    code, printed, _ = headatlas("list", kind)
+    assert code == 0
+    assert words in printed
+
+
+def test_version_and_help(headatlas):
+    from headatlas import __version__
+
+    assert headatlas("--version")[1] == f"headatlas {__version__}\n"
+    for command in ("atlas", "ablate", "doctor", "plot", "list"):
+        code, printed, _ = headatlas(command, "--help")
+        assert code == 0
+        assert "Example" in printed
+
+
+def test_interrupting_is_said_and_keeps_what_is_finished(
+    headatlas, tiny_folder, task, tmp_path, monkeypatch
+):
+    from headatlas.methods import Ablation
+
+    right, calls = Ablation.run, []
+
+    def interrupted(self, *args, **kwargs):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return right(self, *args, **kwargs)
+
+    out = tmp_path / "out"
+    monkeypatch.setattr(Ablation, "run", interrupted)
+    code, _, said = headatlas("ablate", "--model", tiny_folder, "--task", task, "--out", out)
+    assert code == 1
+    assert "finished work is kept" in said
+    monkeypatch.setattr(Ablation, "run", right)
+    code, printed, _ = headatlas("ablate", "--model", tiny_folder, "--task", task, "--out", out)
+    assert code == 0
+    assert "2 units computed" in printed
+    assert "1 were there" in printed
+
+
+def test_the_program_runs_as_a_module():
+    out = subprocess.run(
+        [sys.executable, "-m", "headatlas", "--version"], check=True, capture_output=True, text=True
+    )
+    assert out.stdout.startswith("headatlas ")

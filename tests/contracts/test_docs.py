@@ -1,0 +1,26 @@
+"""Generated pages and the README tell what the program does now."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from write_docs import cli_page
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_command_reference_is_up_to_date():
+    assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == cli_page(), "run 'make docs'"
+
+
+def test_links_in_pages_lead_somewhere():
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
+        for target in re.findall(r"\]\((?!https?://)([^)#]+)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_readme_names_the_two_commands_everyone_starts_with():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "make atlas" in text
+    assert "make test" in text

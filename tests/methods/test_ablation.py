@@ -1,0 +1,85 @@
+"""Zero ablation equals removing the head's columns by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from headatlas.errors import EditError, HeadAtlasError, TaskError
+from headatlas.methods import Ablation
+from headatlas.tasks import Example, Task
+from small_things import tiny_llama
+
+TASK = Task("t", 1, "", tuple(Example("ab " * i, "cd") for i in range(1, 6)))
+
+
+def test_the_effect_is_that_of_zeroed_columns():
+    model = tiny_llama()
+    drawn = Ablation().run(model, TASK)
+    rows = [model.encode(each.prompt, each.target) for each in TASK.test]
+    plain = model.score(rows).mean()
+    for layer, head in model.spec.heads():
+        weight = model.hf.model.layers[layer].self_attn.o_proj.weight
+        kept = weight.detach().clone()
+        weight.data[:, head * 16 : (head + 1) * 16] = 0
+        change = (model.score(rows).mean() - plain).detach()
+        weight.data.copy_(kept)
+        effect = drawn["effect"].sel(seed=0, layer=layer, head=head)
+        assert float(effect) == pytest.approx(float(change.mean()), abs=1e-5)
+        error = float(drawn["effect_se"].sel(seed=0, layer=layer, head=head))
+        assert error == pytest.approx(float(change.std() / 5**0.5), abs=1e-5)
+
+
+def test_parts_together_are_the_whole(tiny):
+    whole = Ablation().run(tiny, TASK)
+    for part in Ablation().parts(tiny.spec):
+        piece = Ablation().run(tiny, TASK, part=part)
+        layer = part["heads"][0][0]
+        np.testing.assert_array_equal(piece["effect"][0, layer], whole["effect"][0, layer])
+        assert np.isnan(piece["effect"].drop_sel(layer=layer)).all()
+
+
+def test_some_heads_only(tiny):
+    drawn = Ablation(heads=((2, 1), (0, 3))).run(tiny, TASK)
+    found = np.argwhere(np.isfinite(drawn["effect"].to_numpy()[0]))
+    assert found.tolist() == [[0, 3], [2, 1]]
+    with pytest.raises(EditError, match=r"no head 0\.4"):
+        Ablation(heads=((0, 4),)).parts(tiny.spec)
+
+
+def test_provenance_and_kv_groups(tiny):
+    drawn = Ablation(examples=3).run(tiny, TASK, seed=5)
+    assert drawn.provenance["model_hash"] == tiny.fingerprint
+    assert drawn.provenance["task_hash"] == TASK.hash
+    assert drawn.provenance["settings"] == {"examples": 3}
+    assert drawn.provenance["examples_used"] == 3
+    assert drawn.data["seed"].to_numpy().tolist() == [5]
+    assert drawn.data["kv_group"].to_numpy().tolist() == [[0, 0, 1, 1]] * 3
+
+
+def test_examples_that_do_not_fit_are_counted(tiny):
+    long = Task("long", 1, "", (*TASK.test, Example("x" * 600, "y")))
+    drawn = Ablation().run(tiny, long, part={"heads": [[0, 0]]})
+    assert drawn.provenance["examples_too_long"] == 1
+    np.testing.assert_allclose(
+        drawn["effect"][0, 0, 0],
+        Ablation().run(tiny, TASK, part={"heads": [[0, 0]]})["effect"][0, 0, 0],
+        rtol=1e-4,
+    )
+    with pytest.raises(TaskError, match="no example of 'all' fits the context of tiny"):
+        Ablation().run(tiny, Task("all", 1, "", (Example("x" * 600, "y"),)))
+
+
+def test_settings_that_make_no_sense():
+    with pytest.raises(HeadAtlasError, match="no heads were given"):
+        Ablation(heads=())
+    with pytest.raises(HeadAtlasError, match="at least 2 examples"):
+        Ablation(examples=1)
+
+
+def test_the_model_is_as_before(tiny):
+    ids = torch.arange(5, 12)[None]
+    before = tiny.hf(ids).logits
+    Ablation().run(tiny, TASK)
+    assert torch.equal(tiny.hf(ids).logits, before)

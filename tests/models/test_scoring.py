@@ -1,0 +1,136 @@
+"""Log-probabilities of targets do not depend on batch mates, padding, or how they are computed."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from architectures.small_models import build
+from headatlas.models.edit import Edit
+from headatlas.models.model import Model
+from headatlas.models.tokens import Tokens
+
+SETTINGS = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@st.composite
+def batches(draw, vocabulary=120):
+    """Rows of any mix of lengths, with and without a shared prefix."""
+    token = st.integers(3, vocabulary)
+    prefix = draw(st.lists(token, min_size=0, max_size=20))
+    rows = []
+    for _ in range(draw(st.integers(1, 6))):
+        ids = (*prefix, *draw(st.lists(token, min_size=2, max_size=12)))
+        rows.append(Tokens(ids, draw(st.integers(1, len(ids) - 1))))
+    return rows
+
+
+@pytest.fixture(scope="module", params=["llama", "gpt2", "bloom", "gemma2", "qwen3_next"])
+def family(request):
+    """A plain, an old, a hooked, a soft-capped sliding, and a hybrid architecture."""
+    return Model(build(request.param), None, request.param)
+
+
+def alone(model, row, edit=None):
+    """The definition: one row, no padding, full logits."""
+    with torch.no_grad(), model.editing(edit or Edit()):
+        logits = model.hf(torch.tensor([row.ids]), use_cache=False).logits[0]
+    logprobs = logits.log_softmax(-1)
+    return torch.stack([logprobs[p - 1, row.ids[p]] for p in range(row.target_start, len(row.ids))])
+
+
+@SETTINGS
+@given(rows=batches(), seed=st.integers(0, 9))
+def test_any_mix_of_lengths_gives_the_numbers_of_one_at_a_time(family, rows, seed):
+    spec = family.spec
+    gate = torch.rand(spec.n_layers, spec.n_heads, generator=torch.Generator().manual_seed(seed))
+    scores = family.score(rows, Edit(gate))
+    for row, logprob, mask in zip(rows, scores.logprob, scores.mask, strict=True):
+        wanted = alone(family, row, Edit(gate))
+        torch.testing.assert_close(logprob[mask], wanted, rtol=1e-4, atol=1e-4)
+
+
+@SETTINGS
+@given(rows=batches())
+def test_rows_with_edits_of_their_own_score_as_alone(family, rows):
+    generator = torch.Generator().manual_seed(3)
+    gate = torch.rand(len(rows), family.spec.n_layers, family.spec.n_heads, generator=generator)
+    scores = family.score(rows, Edit(gate))
+    for i, row in enumerate(rows):
+        wanted = alone(family, row, Edit(gate[i]))
+        torch.testing.assert_close(scores.logprob[i][scores.mask[i]], wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_long_batches_are_split_without_a_trace(tiny, monkeypatch):
+    rows = [Tokens(tuple(range(5, 12 + i)), 4) for i in range(9)]
+    whole = tiny.score(rows).logprob
+    monkeypatch.setattr("headatlas.models.scoring.TOKENS_PER_PASS", 16)
+    torch.testing.assert_close(tiny.score(rows).logprob, whole, rtol=1e-5, atol=1e-6)
+
+
+def few_shot_rows(model):
+    prefix = "Q: cat\nA: cats\n\nQ: leaf\nA: leaves\n\n"
+    pairs = [("dog", "dogs"), ("wolf", "wolves"), ("grandmother", "grandmothers"), ("man", "men")]
+    return [model.encode(f"{prefix}Q: {one}\nA:", f" {many}") for one, many in pairs]
+
+
+def test_shared_prefix_gradients_equal_the_plain_ones_on_the_real_model(embedded):
+    assert embedded.continues_from_cache
+    rows = few_shot_rows(embedded)
+    grads, scores = [], []
+    for share in (False, True):
+        gate = torch.rand(30, 9, generator=torch.Generator().manual_seed(0)).requires_grad_()
+        score = embedded.score(rows, Edit(gate), share=share).mean()
+        score.mean().backward()
+        grads.append(gate.grad)
+        scores.append(score.detach())
+    torch.testing.assert_close(scores[1], scores[0], rtol=1e-4, atol=1e-4)
+    relative = (grads[1] - grads[0]).norm() / grads[0].norm()
+    assert relative < 1e-4
+    assert (grads[1] - grads[0]).abs().max() < 1e-4 * grads[0].abs().max()
+
+
+def test_the_real_model_scores_a_mixed_batch_as_one_at_a_time(embedded):
+    texts = [("The capital of France is", " Paris"), ("1 + 1 =", " 2"), ("A " * 40 + "B", " C D E")]
+    rows = [embedded.encode(*text) for text in texts]
+    scores = embedded.score(rows)
+    for i, row in enumerate(rows):
+        torch.testing.assert_close(
+            scores.logprob[i][scores.mask[i]], alone(embedded, row), rtol=1e-4, atol=1e-4
+        )
+
+
+def test_only_target_positions_are_projected(tiny):
+    seen = []
+    head = tiny.hf.get_output_embeddings()
+    handle = head.register_forward_hook(lambda module, args, out: seen.append(args[0].shape))
+    rows = [Tokens(tuple(range(5, 25)), 18), Tokens(tuple(range(5, 15)), 9)]
+    tiny.score(rows, share=False)
+    handle.remove()
+    assert seen == [(1, 3, 32)]
+
+
+def test_a_prefix_is_computed_once(tiny):
+    seen = []
+    body = tiny.hf.model
+    handle = body.register_forward_pre_hook(
+        lambda module, args, kwargs: seen.append(tuple(kwargs["input_ids"].shape)), with_kwargs=True
+    )
+    prefix = tuple(range(5, 45))
+    tiny.score([Tokens((*prefix, 50 + i, 60), 41) for i in range(6)])
+    handle.remove()
+    assert seen == [(1, 40), (6, 2)]
+
+
+def test_scores_sum_up(tiny):
+    scores = tiny.score([Tokens((5, 6, 7, 8), 2), Tokens((5, 6, 7), 2)], share=False)
+    torch.testing.assert_close(scores.total()[0], scores.logprob[0].sum())
+    torch.testing.assert_close(scores.mean()[0], scores.logprob[0].mean())
+    torch.testing.assert_close(scores.mean()[1], scores.logprob[1, 0])
+    greedy = tiny.hf(torch.tensor([[5, 6]])).logits[0, -1].argmax().item()
+    assert tiny.score([Tokens((5, 6, greedy), 2)]).exact().tolist() == [True]
+    assert tiny.score([Tokens((5, 6, (greedy + 1) % 200), 2)]).exact().tolist() == [False]

@@ -1,0 +1,88 @@
+"""Killed at any moment and started again, a run ends with the same file as an undisturbed one."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+
+import pytest
+
+from small_things import save_tiny_folder, write_task
+
+KILLS = 20
+LAYERS = 10
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kill")
+    save_tiny_folder(folder / "model", layers=LAYERS)
+    write_task(folder / "task.jsonl", count=150)
+    return folder
+
+
+def start(work, out):
+    arguments = ["ablate", "--model", work / "model", "--task", work / "task.jsonl", "--out", out]
+    return subprocess.Popen(
+        [sys.executable, "-m", "headatlas", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+
+
+def units(out):
+    return {path.name: path.stat() for path in (out / "units").glob("*.nc")}
+
+
+def map_bytes(out):
+    (path,) = (out / "maps").glob("*.nc")
+    return path.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(work):
+    began = time.monotonic()
+    process = start(work, work / "undisturbed")
+    output, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, output
+    return map_bytes(work / "undisturbed"), time.monotonic() - began
+
+
+def test_twenty_kills(work, undisturbed):
+    wanted, usual = undisturbed
+    out = work / "killed"
+    moments = random.Random(0)
+    finished = {}
+    interrupted = 0
+    for _ in range(KILLS):
+        process = start(work, out)
+        time.sleep(moments.uniform(0.1, usual))
+        interrupted += process.poll() is None
+        process.kill()
+        process.communicate()
+        now = units(out)
+        for name, before in finished.items():
+            assert now[name].st_ino == before.st_ino, f"{name} was computed again"
+        finished = now
+    assert interrupted >= KILLS // 2
+    process = start(work, out)
+    output, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, output
+    assert map_bytes(out) == wanted
+    assert len(units(out)) == LAYERS
+    assert all(units(out)[name].st_ino == before.st_ino for name, before in finished.items())
+    assert not list((out / "units").glob(".part-*"))
+
+
+def test_two_processes_on_one_folder(work, undisturbed):
+    out = work / "together"
+    processes = [start(work, out) for _ in range(2)]
+    for process in processes:
+        output, _ = process.communicate(timeout=300)
+        assert process.returncode == 0, output
+    assert map_bytes(out) == undisturbed[0]

@@ -1,0 +1,121 @@
+"""Units are whole or not there, found again, and never computed twice."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from headatlas.errors import StoreError
+from headatlas.maps import load_map
+from headatlas.methods import Ablation
+from headatlas.runs.engine import run_units
+from headatlas.runs.store import Store, list_maps, map_name, safe_name
+from headatlas.runs.unit import Unit, cut
+from headatlas.tasks import Example, Task
+
+TASK = Task("t", 1, "", tuple(Example("ab " * i, "cd") for i in range(1, 4)))
+
+
+def unit(**changes):
+    facts = {
+        "model_hash": "m",
+        "task_hash": "t",
+        "method": "x",
+        "method_version": 1,
+        "settings": {"a": 1, "b": [1, 2]},
+        "seed": 0,
+        "part": {"heads": [[0, 1]]},
+    }
+    return Unit(**(facts | changes))
+
+
+def test_the_key_follows_everything_that_determines_the_result():
+    assert unit().key == unit(settings={"b": [1, 2], "a": 1}).key
+    for change in (
+        {"model_hash": "n"},
+        {"task_hash": "u"},
+        {"method": "y"},
+        {"method_version": 2},
+        {"settings": {"a": 2, "b": [1, 2]}},
+        {"seed": 1},
+        {"part": {"heads": [[0, 2]]}},
+    ):
+        assert unit(**change).key != unit().key
+    assert unit(seed=4).group == unit(part={}).group != unit(method="y").group
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = Store(tmp_path / "out")
+    store.open()
+    return store
+
+
+def run(store, model, method=None, seeds=1):
+    method = method or Ablation()
+    units = cut(model, TASK, method, range(seeds))
+    steps = []
+    outcome = run_units(units, model, TASK, method, store, steps.append)
+    return units, outcome, sum(steps)
+
+
+def test_finished_units_are_skipped(store, tiny):
+    units, first, steps = run(store, tiny)
+    assert (len(first.computed), len(first.skipped), steps) == (3, 0, 12)
+    store.path(units[1]).unlink()
+    stamps = {path: path.stat().st_mtime_ns for path in store.units.iterdir()}
+    _, second, steps = run(store, tiny)
+    assert (list(second.computed), len(second.skipped), steps) == ([units[1].key], 2, 12)
+    assert all(path.stat().st_mtime_ns == stamp for path, stamp in stamps.items())
+
+
+def test_a_damaged_unit_is_said_and_computed_again(store, tiny, caplog):
+    units, _, _ = run(store, tiny)
+    store.path(units[0]).write_bytes(b"half")
+    _, outcome, _ = run(store, tiny)
+    assert list(outcome.computed) == [units[0].key]
+    assert "is damaged" in caplog.text
+
+
+def test_maps_are_assembled_from_units_of_all_runs(store, tiny):
+    run(store, tiny, Ablation(heads=((2, 1),)))
+    units, _, _ = run(store, tiny, Ablation(), seeds=2)
+    whole = load_map(store.assemble(units[0].group, "name"))
+    assert whole["effect"].sizes == {"seed": 2, "layer": 3, "head": 4}
+    assert np.isfinite(whole["effect"]).all()
+    assert whole.provenance["seeds"] == [0, 1]
+    assert "seed" not in whole.provenance
+    run(store, tiny, Ablation(heads=((0, 0),)))
+    again = load_map(store.assemble(units[0].group, "name"))
+    assert again.data.equals(whole.data)
+
+
+def test_leftovers_of_dead_processes_are_removed_but_not_of_living_ones(store):
+    living = store.units / f".part-{os.getpid()}-abc"
+    dead = store.units / ".part-999999999-abc"
+    for path in (living, dead):
+        path.write_text("half")
+    store.open()
+    assert living.exists()
+    assert not dead.exists()
+
+
+def test_folders_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="is a file"):
+        Store(tmp_path / "file" / "out").check()
+    with pytest.raises(StoreError, match="cannot be written"):
+        Store(tmp_path / "file" / "out").open()
+    Store(tmp_path / "new" / "deep").check()
+    assert not (tmp_path / "new").exists()
+
+
+def test_names_of_files(tmp_path):
+    assert map_name("/some/where/model", "task", "ablation") == "model.task.ablation"
+    assert safe_name("a/b c:ü.x") == "a-b-c-ü.x"
+    with pytest.raises(StoreError, match="there is no folder"):
+        list_maps(tmp_path / "none")
+    with pytest.raises(StoreError, match="there are no maps"):
+        list_maps(tmp_path)
