@@ -55,15 +55,14 @@ def agreement(
     for _ in range(draws):
         pick = generator.integers(len(x), size=len(x))
         samples.append((_pearson(x[pick], y[pick]), _spearman(x[pick], y[pick])))
-    edges = [(1 - level) / 2, (1 + level) / 2]
-    lower, upper = np.nanquantile(np.array(samples), edges, axis=0)
+    pearson, spearman = np.array(samples).T
     overlap = _top_overlap(x, y, top_k)
     return Agreement(
         heads=len(x),
         pearson=_pearson(x, y),
-        pearson_interval=(float(lower[0]), float(upper[0])),
+        pearson_interval=_percentiles(pearson, level),
         spearman=_spearman(x, y),
-        spearman_interval=(float(lower[1]), float(upper[1])),
+        spearman_interval=_percentiles(spearman, level),
         top_k=top_k,
         top_overlap=overlap,
         top_interval=_overlap_interval(overlap, top_k, level),
@@ -99,6 +98,14 @@ def _spearman(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     from scipy.stats import rankdata
 
     return _pearson(rankdata(x), rankdata(y))
+
+
+def _percentiles(draws: NDArray[np.float64], level: float) -> Interval:
+    defined = draws[~np.isnan(draws)]
+    if not len(defined):
+        return float("nan"), float("nan")
+    lower, upper = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    return float(lower), float(upper)
 
 
 def _top_overlap(x: NDArray[np.float64], y: NDArray[np.float64], k: int) -> float:
