@@ -71,7 +71,7 @@ def write_task(path: Path, count: int = 6) -> Path:
 def write_gguf(path: Path, *, add_bos: bool = False, pre: str = "smollm", layers: int = 2) -> Path:
     """A small whole GGUF file with random float32 weights and a byte tokenizer."""
     writer = GGUFWriter(path, "llama")
-    tokens = [*SPECIALS, *BYTES]
+    tokens = [*SPECIALS, *BYTES, "Ġa"]
     writer.add_block_count(layers)
     writer.add_context_length(128)
     writer.add_embedding_length(32)
@@ -84,7 +84,7 @@ def write_gguf(path: Path, *, add_bos: bool = False, pre: str = "smollm", layers
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre(pre)
     writer.add_token_list(tokens)
-    writer.add_token_types([3] * len(SPECIALS) + [1] * len(BYTES))
+    writer.add_token_types([3] * len(SPECIALS) + [1] * (len(BYTES) + 1))
     writer.add_token_merges(["Ġ a"])
     writer.add_bos_token_id(0)
     writer.add_eos_token_id(1)

@@ -158,9 +158,7 @@ def compare(ours: Reading, reference: Reading) -> Agreement:
     """Compare the tokens of all texts, and all probabilities of the probability texts."""
     wanted = dict(zip(TOKEN_TEXTS, reference.tokens, strict=True))
     other = {
-        text: ids
-        for text, ids in zip(TOKEN_TEXTS, ours.tokens, strict=True)
-        if ids != wanted[text]
+        text: ids for text, ids in zip(TOKEN_TEXTS, ours.tokens, strict=True) if ids != wanted[text]
     }
     composed = [
         text for text, ids in other.items() if ids == wanted.get(unicodedata.normalize("NFC", text))

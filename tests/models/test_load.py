@@ -81,10 +81,17 @@ def test_unknown_names_are_one_sentence(tmp_path):
     refused(tmp_path / "nowhere.gguf", "there is no file or folder")
 
 
-def test_unknown_names_with_the_network_allowed_are_one_sentence_too(tmp_path, monkeypatch):
-    """The hub cannot be reached here: the same as a name that it does not know."""
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    refused("nobody/nothing-at-all", "no model 'nobody/nothing-at-all'", download=True)
+def test_unknown_names_with_the_network_allowed_are_one_sentence_too(monkeypatch):
+    asked = []
+
+    def unreachable(source, **options):
+        asked.append((source, options["local_files_only"]))
+        raise OSError("We couldn't connect to the hub.\nCheck your connection.")
+
+    monkeypatch.setattr("headatlas.models.load.AutoConfig.from_pretrained", unreachable)
+    refused("nobody/nothing", "no model 'nobody/nothing' could be had from the hub", download=True)
+    refused("nobody/nothing", "no model 'nobody/nothing': it is neither")
+    assert asked == [("nobody/nothing", False), ("nobody/nothing", True)]
 
 
 def test_folders_that_are_no_models(tmp_path):

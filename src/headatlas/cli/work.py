@@ -6,7 +6,6 @@ import platform
 import time
 from dataclasses import asdict
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
     from headatlas.methods import Method
     from headatlas.models.model import Model
     from headatlas.tasks import Task
-
-PACKAGES = ("headatlas", "torch", "transformers", "tokenizers", "numpy", "xarray")
 
 
 def load_verified(name: str, **settings: Any) -> tuple[Model, list[dict[str, Any]]]:
@@ -43,6 +40,7 @@ def run_method(
 ) -> list[Path]:
     """Compute what is missing, assemble the map, draw its figure; give the files."""
     from headatlas.maps import load_map
+    from headatlas.methods.method import package_versions
     from headatlas.plots import draw, save_figure
     from headatlas.runs.engine import run_units
     from headatlas.runs.store import Store, map_name, safe_name
@@ -73,7 +71,7 @@ def run_method(
             "task": {"name": task.name, "hash": task.hash},
             "method": {"name": method.name, "settings": method.settings(), "seeds": seeds},
             "units": {"computed": outcome.computed, "skipped": outcome.skipped},
-            "packages": _versions(),
+            "packages": package_versions(),
             "machine": {"python": platform.python_version(), "system": platform.platform()},
         }
     )
@@ -87,13 +85,3 @@ def name_files(paths: list[Path]) -> None:
     """End by naming the files that were written."""
     for path in paths:
         stdout.print(f"wrote {path}", highlight=False, soft_wrap=True, markup=False)
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed"
-    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from headatlas.errors import TaskError
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from headatlas.models.model import Model
     from headatlas.models.spec import ModelSpec
     from headatlas.models.tokens import Tokens
+
+PACKAGES = ("headatlas", "torch", "transformers", "tokenizers", "numpy")
 
 Report = Callable[[], None]
 """Called after every step, so that progress can be shown."""
@@ -81,4 +84,10 @@ def provenance(model: Model, task: Task, method: Method, seed: int) -> dict[str,
         "method_version": method.version,
         "settings": method.settings(),
         "seed": seed,
+        "packages": package_versions(),
     }
+
+
+def package_versions() -> dict[str, str]:
+    """Versions of the packages that a number may depend on."""
+    return {package: version(package) for package in PACKAGES}

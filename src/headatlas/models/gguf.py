@@ -103,7 +103,8 @@ def _convert(path: Path, facts: dict[str, Any], folder: Path) -> None:
         tokenizer = AutoTokenizer.from_pretrained(
             str(path.parent), gguf_file=path.name, local_files_only=True
         )
-    except (ValueError, KeyError, IndexError, RuntimeError, NotImplementedError) as error:
+    except Exception as error:
+        # transformers and tokenizers raise nearly anything on files that they cannot read
         kind = facts.get("general.architecture", "unknown")
         detail = " ".join(str(error).split())[:160]
         raise ModelError(

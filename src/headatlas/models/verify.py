@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -187,7 +188,9 @@ def _check_gradient(model: Model, tokens: Tensor, dead: set[Head]) -> Check:
     gate = torch.ones(model.spec.n_layers, model.spec.n_heads, requires_grad=True)
     row = Tokens(tuple(tokens[0].tolist()), 1)
     with torch.enable_grad():
-        model.score([row], Edit(gate=gate), share=False).mean().sum().backward()
+        score = model.score([row], Edit(gate=gate), share=False).mean().sum()
+        if score.requires_grad:
+            score.backward()
     grad = gate.grad
     heads = [head for head in model.spec.heads() if head not in dead]
     bad = heads if grad is None else [h for h in heads if not _is_gradient(grad[h])]
@@ -231,7 +234,7 @@ def _logits(
 ) -> Tensor:
     ids, mask = pad_right(tokens.tolist(), model.hf.device)
     inputs = {"input_ids": ids, "attention_mask": mask, "use_cache": False}
-    with model.editing(edit or Edit()):
+    with model.editing(edit) if edit else nullcontext():
         out = functional_call(model.hf, weights or {}, (), inputs)
     logits: Tensor = out.logits.float()
     return logits
