@@ -27,6 +27,9 @@ app.command("doctor")(doctor.doctor)
 app.command("plot")(plot.plot)
 app.command("list")(listing.list_things)
 
+INTERRUPTED = 130
+"""The exit code that typer gives to Ctrl-C."""
+
 
 def _print_version(wanted: bool) -> None:
     if wanted:
@@ -51,9 +54,9 @@ def main() -> None:
     except HeadAtlasError as error:
         stderr.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(2)
-    except KeyboardInterrupt:
-        stderr.print(
-            "stopped; finished work is kept, and the same command goes on from there.",
-            highlight=False,
-        )
+    except SystemExit as stop:
+        if stop.code != INTERRUPTED:
+            raise
+        words = "stopped; finished work is kept, and the same command goes on from there."
+        stderr.print(words, highlight=False)
         sys.exit(1)
