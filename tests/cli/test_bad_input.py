@@ -27,7 +27,7 @@ def refused(tmp_path, monkeypatch, capsys):
             program.main()
         printed, said = capsys.readouterr()
         assert caught.value.code == 2
-        lines = [line for line in said.strip().splitlines() if "it/s]" not in line]  # no bars
+        lines = [line for line in said.splitlines() if line and "it/s]" not in line]  # no bars
         assert len(lines) == 1, said
         assert lines[0].startswith("error: ")
         assert lines[0].endswith((".", "?"))

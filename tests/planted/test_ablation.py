@@ -1,0 +1,48 @@
+"""Ablation on the real model, with heads whose part is known because it was planted."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+
+from headatlas.methods import Ablation
+from headatlas.models.model import Model
+from headatlas.tasks import load_task
+
+DEAD = ((4, 2), (17, 8))
+SABOTEUR = (10, 3)
+D_HEAD = 64
+
+
+@pytest.fixture(scope="module")
+def planted(embedded):
+    """Two heads that project nothing, and one that projects noise."""
+    hf = copy.deepcopy(embedded.hf)
+    generator = torch.Generator().manual_seed(0)
+    for layer, head in (*DEAD, SABOTEUR):
+        weight = hf.model.layers[layer].self_attn.o_proj.weight
+        columns = weight.data[:, head * D_HEAD : (head + 1) * D_HEAD]
+        noise = torch.randn(columns.shape, generator=generator) * 5 * weight.data.std()
+        columns.copy_(noise if (layer, head) == SABOTEUR else torch.zeros_like(columns))
+    return Model(hf, embedded.tokenizer, "planted")
+
+
+def test_dead_heads_do_nothing_and_removing_a_saboteur_helps(planted):
+    method = Ablation(heads=(*DEAD, SABOTEUR), examples=16)
+    drawn = method.run(planted, load_task("singular-plural"))
+    for layer, head in DEAD:
+        assert float(drawn["effect"].sel(seed=0, layer=layer, head=head)) == 0.0
+    at = {"seed": 0, "layer": SABOTEUR[0], "head": SABOTEUR[1]}
+    assert float(drawn["effect"].sel(at)) > 3 * float(drawn["effect_se"].sel(at)) > 0
+
+
+def test_the_task_needs_the_first_layer(embedded):
+    """No head of the first layer is spared: together they carry the tokens' identity."""
+    from headatlas.models.edit import remove_heads
+
+    examples = load_task("singular-plural").examples(seed=0, limit=8)
+    rows = [embedded.encode(each.prompt, each.target) for each in examples]
+    edit = remove_heads(embedded.spec, [(0, head) for head in range(9)])
+    assert embedded.score(rows, edit).mean().mean() < embedded.score(rows).mean().mean() - 1
