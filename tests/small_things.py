@@ -63,7 +63,9 @@ def save_tiny_folder(folder: Path, layers: int = 3) -> Path:
 
 def write_task(path: Path, count: int = 6) -> Path:
     """A task file with prompts of several lengths."""
-    rows = [{"prompt": "ab " * (i + 1) + "the", "target": f" end{i}"} for i in range(count)]
+    rows = [
+        {"prompt": "ab " * (i % 6 + 1) + f"{i} the", "target": f" end{i}"} for i in range(count)
+    ]
     path.write_text("\n".join(json.dumps(row) for row in rows))
     return path
 

@@ -20,7 +20,7 @@ LAYERS = 10
 def work(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kill")
     save_tiny_folder(folder / "model", layers=LAYERS)
-    write_task(folder / "task.jsonl", count=150)
+    write_task(folder / "task.jsonl", count=100)
     return folder
 
 
