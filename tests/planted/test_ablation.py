@@ -24,13 +24,13 @@ def planted(embedded):
     for layer, head in (*DEAD, SABOTEUR):
         weight = hf.model.layers[layer].self_attn.o_proj.weight
         columns = weight.data[:, head * D_HEAD : (head + 1) * D_HEAD]
-        noise = torch.randn(columns.shape, generator=generator) * 5 * weight.data.std()
+        noise = torch.randn(columns.shape, generator=generator) * 15 * weight.data.std()
         columns.copy_(noise if (layer, head) == SABOTEUR else torch.zeros_like(columns))
     return Model(hf, embedded.tokenizer, "planted")
 
 
 def test_dead_heads_do_nothing_and_removing_a_saboteur_helps(planted):
-    method = Ablation(heads=(*DEAD, SABOTEUR), examples=16)
+    method = Ablation(heads=(*DEAD, SABOTEUR), examples=32)
     drawn = method.run(planted, load_task("singular-plural"))
     for layer, head in DEAD:
         assert float(drawn["effect"].sel(seed=0, layer=layer, head=head)) == 0.0
