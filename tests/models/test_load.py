@@ -139,6 +139,12 @@ def test_number_formats_are_checked(tiny_folder):
     refused(tiny_folder, "no number format 'float99'", dtype="float99")
 
 
+def test_devices_are_checked(tiny_folder):
+    refused(tiny_folder, "no device 'toaster'", device="toaster")
+    if not torch.cuda.is_available():
+        refused(tiny_folder, "cannot be put on the device 'cuda'", device="cuda")
+
+
 def test_importing_is_quick_and_leaves_torch_alone():
     code = (
         "import time, sys; t = time.perf_counter(); import headatlas; "

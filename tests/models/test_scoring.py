@@ -69,6 +69,7 @@ def test_long_batches_are_split_without_a_trace(tiny, monkeypatch):
     rows = [Tokens(tuple(range(5, 12 + i)), 4) for i in range(9)]
     whole = tiny.score(rows).logprob
     monkeypatch.setattr("headatlas.models.scoring.TOKENS_PER_PASS", 16)
+    monkeypatch.setattr("headatlas.models.scoring.PREFIX_CHUNK", 2)
     torch.testing.assert_close(tiny.score(rows).logprob, whole, rtol=1e-5, atol=1e-6)
 
 
@@ -92,6 +93,17 @@ def test_shared_prefix_gradients_equal_the_plain_ones_on_the_real_model(embedded
     relative = (grads[1] - grads[0]).norm() / grads[0].norm()
     assert relative < 1e-4
     assert (grads[1] - grads[0]).abs().max() < 1e-4 * grads[0].abs().max()
+
+
+def test_the_gradient_reaches_a_shift(tiny):
+    rows = [Tokens((*range(5, 25), 30 + i, 40), 21) for i in range(4)]
+    grads = []
+    for share in (False, True):
+        shift = torch.zeros(3, 4, 16, requires_grad=True)
+        tiny.score(rows, Edit(shift=shift), share=share).mean().sum().backward()
+        grads.append(shift.grad)
+    assert grads[0].abs().amin(-1).min() > 0
+    torch.testing.assert_close(grads[1], grads[0], rtol=1e-3, atol=1e-5)
 
 
 def test_the_real_model_scores_a_mixed_batch_as_one_at_a_time(embedded):

@@ -38,7 +38,7 @@ class Edit:
 
     `baseline` and `shift` may also map a layer number to a tensor without the layer axis; layers
     that are not named get none. Positions count from the first token of the text; positions past
-    the end of a per-position edit are left alone. The gate may require gradient.
+    the end of a per-position edit are left alone. Every part may require gradient.
 
     >>> Edit(gate=torch.ones(30, 9)).rows
     1
@@ -85,6 +85,12 @@ class Edit:
             for value in (self.baseline, self.shift)
             for tensor, dropped in _tensors(value)
         )
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether any part of the edit is to be learned."""
+        parts = (self.gate, self.baseline, self.shift)
+        return any(tensor.requires_grad for part in parts for tensor, _ in _tensors(part))
 
     def select_rows(self, rows: Sequence[int]) -> Edit:
         """The edit of the given rows, for a part of the batch."""

@@ -63,7 +63,7 @@ def load_model(
     folder = _resolve(name)
     source = str(folder or name)
     local = {"local_files_only": not download or folder is not None, "trust_remote_code": False}
-    target = torch.device(device) if device else _best_device()
+    target = _device(device)
     config = _load_config(name, source, local)
     _check_causal(name, config)
     options: dict[str, Any] = {"dtype": _dtype(dtype, target), "config": config}
@@ -74,7 +74,7 @@ def load_model(
         options["device_map"] = device_map
     model = _load_weights(name, source, options)
     if device_map is None:
-        model = model.to(target)
+        model = _move(model, name, target)
     return Model(model, _load_tokenizer(name, source, folder, local), name)
 
 
@@ -164,9 +164,23 @@ def _load_tokenizer(
         raise ModelError(f"the tokenizer of {name} cannot be read: {_first_line(error)}") from error
 
 
-def _best_device() -> torch.device:
-    accelerator = torch.accelerator.current_accelerator(check_available=True)
-    return accelerator or torch.device("cpu")
+def _device(device: str | None) -> torch.device:
+    """The device that was asked for, or the first accelerator, or the CPU."""
+    if device is None:
+        accelerator = torch.accelerator.current_accelerator(check_available=True)
+        return accelerator or torch.device("cpu")
+    try:
+        return torch.device(device)
+    except RuntimeError as error:
+        raise ModelError(f"no device '{device}': use cpu, cuda, cuda:1, mps, …") from error
+
+
+def _move(model: Any, name: str, target: torch.device) -> Any:
+    try:
+        return model.to(target)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = _first_line(error)
+        raise ModelError(f"{name} cannot be put on the device '{target}': {reason}") from error
 
 
 def _dtype(dtype: str | None, device: torch.device) -> torch.dtype | str:

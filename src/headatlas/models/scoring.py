@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 TOKENS_PER_PASS = 4096
 """Padded tokens in one pass without gradient: bounds the memory of large batches."""
 
+PREFIX_CHUNK = 1024
+"""Tokens of a prefix that run at a time without gradient: bounds the memory of long prefixes."""
+
 MIN_SAVED = 8
 """A prefix is shared when that spares at least this many tokens: a second pass has its cost."""
 
@@ -57,10 +60,11 @@ def score_targets(
         share = model.continues_from_cache
     prefix = _shared_prefix(rows) if share and edit.rows == 1 else 0
     longest = max(len(row.target) for row in rows)
-    grad = torch.is_grad_enabled() and edit.gate is not None and edit.gate.requires_grad
+    grad = torch.is_grad_enabled() and edit.requires_grad
     scores: dict[int, tuple[Tensor, Tensor]] = {}
     with model.editing(edit), torch.set_grad_enabled(grad):
-        cache = run_prefix(model.hf, rows[0].ids[:prefix]) if prefix else None
+        chunk = None if grad else PREFIX_CHUNK
+        cache = run_prefix(model.hf, rows[0].ids[:prefix], chunk) if prefix else None
         for group in _groups(rows, prefix, None if grad else TOKENS_PER_PASS):
             with model.editing_rows(edit, group):
                 picked = [rows[i] for i in group]
