@@ -40,6 +40,17 @@ def test_numbers_of_both_signs_get_a_symmetric_scale():
     assert image.get_clim() == (0.5, 1.0)
 
 
+def test_a_head_that_stands_far_out_does_not_drown_the_others():
+    values = np.random.default_rng(0).normal(size=(1, 30, 9))
+    values[0, 0, 6] = -160.0
+    figure = draw("heatmap", make(values))
+    low, high = shown(figure).get_clim()
+    assert (low, high) == (-high, pytest.approx(np.quantile(np.abs(values), 0.98)))
+    written = {text.get_text(): text.get_position() for text in figure.axes[0].texts}
+    assert written["−1.6e+02"] == (6, 0)
+    assert len(written) <= 7
+
+
 @pytest.mark.parametrize("shape", [(6, 6), (30, 9), (32, 64)])
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_figures_are_saved_and_repeatable(tmp_path, shape, ending):

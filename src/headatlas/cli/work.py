@@ -39,9 +39,7 @@ def run_method(
     figure: str = "heatmap",
 ) -> list[Path]:
     """Compute what is missing, assemble the map, draw its figure; give the files."""
-    from headatlas.maps import load_map
     from headatlas.methods.method import package_versions
-    from headatlas.plots import draw, save_figure
     from headatlas.runs.engine import run_units
     from headatlas.runs.store import Store, map_name, safe_name
     from headatlas.runs.unit import cut
@@ -56,11 +54,7 @@ def run_method(
         outcome = run_units(units, model, task, method, store, progress)
     name = map_name(model.spec.name, task.name, method.name)
     path = store.assemble(units[0].group, name)
-    drawing = draw(figure, load_map(path), variable=method.variable)
-    figures = [
-        save_figure(drawing, store.figures / f"{safe_name(name)}.{figure}{ending}")
-        for ending in (".png", ".svg", ".pdf")
-    ]
+    figures = _draw(path, store.figures / safe_name(name), figure, method.variable)
     record = store.write_record(
         {
             "began": began,
@@ -79,6 +73,15 @@ def run_method(
     took = duration(sum(outcome.computed.values()))
     stdout.print(f"{len(outcome.computed)} units computed in {took}{kept}", highlight=False)
     return [path, *figures, record]
+
+
+def _draw(path: Path, name: Path, figure: str, variable: str) -> list[Path]:
+    """Draw a map in every format."""
+    from headatlas.maps import load_map
+    from headatlas.plots import FORMATS, draw, save_figure
+
+    drawing = draw(figure, load_map(path), variable=variable)
+    return [save_figure(drawing, f"{name}.{figure}{ending}") for ending in FORMATS]
 
 
 def name_files(paths: list[Path]) -> None:

@@ -16,8 +16,8 @@ IGNORED_SETTINGS = {"_name_or_path", "_model_name_or_path", "transformers_versio
 
 def fingerprint(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> str:
     """SHA-256 over weights, configuration, attention kernel and tokenizer."""
-    names = sorted(model.state_dict())
-    state = model.state_dict()
+    state = dict(model.named_parameters()) | dict(model.named_buffers())  # tied weights once
+    names = sorted(state)
     with ThreadPoolExecutor() as pool:
         digests = list(pool.map(lambda name: _digest(state[name]), names))
     total = hashlib.sha256()

@@ -17,7 +17,7 @@ from torch.func import functional_call
 
 from headatlas.errors import VerificationError
 from headatlas.models.edit import Edit
-from headatlas.models.passes import logits_at, pad_right
+from headatlas.models.passes import pad_right
 from headatlas.models.spec import Head
 from headatlas.models.survey import head_columns
 from headatlas.models.tokens import Tokens
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from headatlas.models.model import Model
 
 ROWS_PER_PASS = 128
-LENGTH, SHORT = 6, 2
+LENGTH = 6
 
 
 @dataclass(frozen=True)
@@ -119,13 +119,12 @@ def _check_open_gate(model: Model, tokens: Tensor, plain: Tensor) -> Check:
 def _check_closed_gate(model: Model, tokens: Tensor) -> Check:
     """Compare gates with weights: groups of heads, such that any two heads are told apart."""
     groups = list(_head_groups(model.spec.n_heads))
-    gate = torch.ones(len(groups), model.spec.n_layers, model.spec.n_heads)
-    for row, heads in enumerate(groups):
-        gate[row, :, heads] = 0.0
-    edited = _logits(model, tokens.expand(len(groups), -1), Edit(gate=gate))
     worst, at = 0.0, ""
-    for row, heads in enumerate(groups):
-        gap = _gap(edited[row], _logits(model, tokens, weights=_without_columns(model, heads))[0])
+    for heads in groups:
+        gate = torch.ones(model.spec.n_layers, model.spec.n_heads)
+        gate[:, heads] = 0.0
+        edited = _logits(model, tokens, Edit(gate=gate))
+        gap = _gap(edited, _logits(model, tokens, weights=_without_columns(model, heads)))
         if not gap <= worst:
             worst, at = gap, f" (heads {heads})"
     return Check(
@@ -137,13 +136,13 @@ def _check_closed_gate(model: Model, tokens: Tensor) -> Check:
 
 
 def _head_groups(n_heads: int) -> Iterator[list[int]]:
-    """Groups by the two digits of the head's number: any two heads differ in one of them."""
-    base = math.ceil(math.sqrt(n_heads))
-    for digit in range(base):
-        if low := [head for head in range(n_heads) if head % base == digit]:
-            yield low
-        if high := [head for head in range(n_heads) if head // base == digit]:
-            yield high
+    """Groups by the bits of the heads' numbers, counted from 1.
+
+    Every head is in a group, and any two heads differ in one: with few passes, each head's columns
+    are told from every other's.
+    """
+    for bit in range(n_heads.bit_length()):
+        yield [head for head in range(n_heads) if (head + 1) >> bit & 1]
 
 
 def _without_columns(model: Model, heads: list[int]) -> dict[str, Tensor]:
@@ -162,7 +161,10 @@ def _without_columns(model: Model, heads: list[int]) -> dict[str, Tensor]:
 
 
 def _check_every_head(model: Model, tokens: Tensor, dead: set[Head]) -> Check:
-    """Remove every head alone, many rows at a time, each row with its own edit."""
+    """Remove every head alone, many rows at a time, each row with its own edit.
+
+    One token is enough: it attends to itself, so every head has something to say.
+    """
     heads = [head for head in model.spec.heads() if head not in dead]
     silent: list[Head] = []
     for start in range(0, len(heads), ROWS_PER_PASS):
@@ -170,11 +172,8 @@ def _check_every_head(model: Model, tokens: Tensor, dead: set[Head]) -> Check:
         gate = torch.ones(len(part) + 1, model.spec.n_layers, model.spec.n_heads)
         for row, (layer, head) in enumerate(part):
             gate[row, layer, head] = 0.0
-        ids, mask = pad_right([tokens[0, -SHORT:].tolist()] * len(gate), model.hf.device)
-        last = torch.arange(len(gate)), torch.full((len(gate),), SHORT - 1)
-        with torch.no_grad(), model.editing(Edit(gate=gate)):
-            logits = logits_at(model.hf, ids, mask, last)  # row vocabulary; last row: untouched
-        changed = (logits[:-1] != logits[-1:]).any(-1)
+        logits = _logits(model, tokens[:, :1].expand(len(gate), -1), Edit(gate=gate))
+        changed = (logits[:-1] != logits[-1:]).any(-1).any(-1)  # the last row is untouched
         silent += [head for head, moved in zip(part, changed.tolist(), strict=True) if not moved]
     detail = f"{len(heads) - len(silent)} of {len(heads)} heads change the output"
     if silent:

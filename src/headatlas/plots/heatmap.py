@@ -13,6 +13,7 @@ from headatlas.errors import PlotError
 
 if TYPE_CHECKING:
     import xarray as xr
+    from matplotlib.axes import Axes
 
     from headatlas.maps import Map
 
@@ -22,13 +23,16 @@ LABELS = {
 }
 TITLES = {"ablation": "zero ablation"}
 MISSING = "0.85"
+OUTLIER = 3.0
+"""How many times the usual range a head must reach to be left out of the scale."""
 
 
 def heatmap(drawn: Map, *, variable: str | None = None, rule: str = "mean") -> Figure:
     """Draw one variable, layer 0 at the bottom; heads that do not exist are grey.
 
     Numbers of both signs get a scale that is symmetric about 0, blue for a loss and red for a
-    gain; others run from the smallest to the largest. Seeds are summed up by `rule`.
+    gain; others run from the smallest to the largest. Where a few heads would drown all others,
+    the scale ends before them and their numbers are written in. Seeds are summed up by `rule`.
     """
     variable = variable or drawn.variables[0]
     values = _layer_by_head(drawn, variable, rule)
@@ -37,19 +41,21 @@ def heatmap(drawn: Map, *, variable: str | None = None, rule: str = "mean") -> F
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     axes.set_facecolor(MISSING)
+    scale = _scale(values.to_numpy())
     image = axes.imshow(
         np.ma.masked_invalid(values.to_numpy()),
         origin="lower",
         aspect="auto",
         interpolation="nearest",
-        **_scale(values.to_numpy()),
+        **scale,
     )
+    beyond = _write_beyond(axes, values.to_numpy(), scale["vmin"], scale["vmax"])
     axes.set_xlabel("Head")
     axes.set_ylabel("Layer")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(integer=True, nbins=12, min_n_ticks=2))
     axes.set_title(_title(drawn), fontsize=10)
-    bar = figure.colorbar(image, ax=axes)
+    bar = figure.colorbar(image, ax=axes, extend=beyond)
     bar.set_label(LABELS.get(variable, variable))
     return figure
 
@@ -69,11 +75,25 @@ def _layer_by_head(drawn: Map, variable: str, rule: str) -> xr.DataArray:
 
 
 def _scale(values: np.ndarray[Any, Any]) -> dict[str, Any]:
-    low, high = np.nanmin(values), np.nanmax(values)
-    if low < 0 or high < 0:
-        reach = max(abs(low), abs(high))
+    """Colours and limits; the limits leave out up to 2 % of the heads if those stand far out."""
+    finite = values[np.isfinite(values)]
+    low, high = finite.min(), finite.max()
+    usual = float(np.quantile(np.abs(finite), 0.98))
+    reach = max(abs(low), abs(high))
+    if 0 < OUTLIER * usual < reach:
+        reach = usual
+    if low < 0:
         return {"cmap": "RdBu_r", "vmin": -reach, "vmax": reach}
-    return {"cmap": "viridis", "vmin": low, "vmax": high}
+    return {"cmap": "viridis", "vmin": low, "vmax": max(low, reach)}
+
+
+def _write_beyond(axes: Axes, values: np.ndarray[Any, Any], low: float, high: float) -> str:
+    """Write the numbers that the scale leaves out; say at which ends it does."""
+    for layer, head in np.argwhere((values < low) | (values > high)):
+        number = f"{values[layer, head]:.2g}".replace("-", "−")
+        axes.text(head, layer, number, ha="center", va="center", color="white", fontsize=6)
+    below, above = bool(np.nanmin(values) < low), bool(np.nanmax(values) > high)
+    return {(1, 1): "both", (1, 0): "min", (0, 1): "max"}.get((below, above), "neither")
 
 
 def _title(drawn: Map) -> str:
