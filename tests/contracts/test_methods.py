@@ -33,7 +33,7 @@ class TestMethod:
     def test_the_map_has_the_shape_of_the_model_and_names_its_origin(self, name, tiny):
         drawn = METHODS[name]().run(tiny, TASK)
         values = drawn[METHODS[name].variable]
-        assert values.sizes["layer"], values.sizes["head"] == (3, 4)
+        assert (values.sizes["layer"], values.sizes["head"]) == (3, 4)
         assert np.isfinite(values).all()
         for fact in ("model_hash", "task_hash", "method", "settings", "seed"):
             assert fact in drawn.provenance
