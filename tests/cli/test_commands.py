@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
@@ -39,14 +40,16 @@ def test_ablate_writes_map_figure_and_record(headatlas, tiny_folder, task, tmp_p
     code, printed, _ = headatlas("ablate", "--model", tiny_folder, "--task", task, "--out", out)
     assert code == 0
     written = [line.removeprefix("wrote ") for line in printed.splitlines() if "wrote" in line]
-    assert sorted(path.split("/")[-1] for path in written) == [
+    names = sorted(re.sub("-[0-9a-f]{8}", "", path.split("/")[-1]) for path in written)
+    assert names == [
         "run.json",
         "tiny.task.ablation.heatmap.pdf",
         "tiny.task.ablation.heatmap.png",
         "tiny.task.ablation.heatmap.svg",
         "tiny.task.ablation.nc",
     ]
-    drawn = load_map(out / "maps" / "tiny.task.ablation.nc")
+    (path,) = (out / "maps").iterdir()
+    drawn = load_map(path)
     assert np.isfinite(drawn["effect"]).all()
     record = json.loads((out / "run.json").read_text())
     assert record["model"]["n_heads"] == 4
@@ -91,7 +94,7 @@ def test_atlas_maps_a_model(headatlas, tiny_folder, tmp_path):
     out = tmp_path / "atlas"
     code, printed, _ = headatlas("atlas", "--quick", "--model", tiny_folder, "--out", out)
     assert code == 0
-    assert "singular-plural.ablation.heatmap.png" in printed
+    assert re.search(r"singular-plural\.ablation-\w{8}\.heatmap\.png", printed)
 
 
 def test_doctor_prints_spec_checks_and_costs(headatlas, tiny_folder):
@@ -134,6 +137,29 @@ def test_list(headatlas, kind, words):
     code, printed, _ = headatlas("list", kind)
     assert code == 0
     assert words in printed
+
+
+def test_other_settings_are_another_map(headatlas, tiny_folder, task, tmp_path):
+    out = tmp_path / "out"
+    given = ["--model", tiny_folder, "--task", task, "--out", out]
+    for more in ([], ["--examples", "3", "--heads", "0.0"], ["--seeds", "2", "--heads", "0.0"]):
+        assert headatlas("ablate", *given, *more)[0] == 0
+    maps = [load_map(path) for path in sorted((out / "maps").iterdir())]
+    assert sorted(each.provenance["settings"]["examples"] or 0 for each in maps) == [0, 3]
+    whole = next(each for each in maps if each.provenance["settings"]["examples"] is None)
+    assert np.isfinite(whole["effect"].sel(seed=0)).all()
+    drawn = whole.aggregate("mean", skip_missing=True)["effect"]
+    assert np.isfinite(drawn).all()
+
+
+def test_examples_that_do_not_fit_are_said(headatlas, tiny_folder, tmp_path):
+    path = write_task(tmp_path / "long.jsonl")
+    path.write_text(path.read_text() + '\n{"prompt": "' + "x" * 600 + '", "target": "y"}')
+    code, _, said = headatlas(
+        "ablate", "--model", tiny_folder, "--task", path, "--out", tmp_path / "o"
+    )
+    assert code == 0
+    assert "1 of 7 examples are too long" in said
 
 
 def test_version_and_help(headatlas):

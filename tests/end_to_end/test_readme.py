@@ -28,7 +28,7 @@ def test_the_commands(tmp_path):
         )
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
     assert (tmp_path / "spread.pdf").stat().st_size > 1000
-    assert sorted(path.name for path in (tmp_path / "atlas").iterdir()) == [
+    assert sorted(path.name for path in (tmp_path / "first-look").iterdir()) == [
         "figures",
         "maps",
         "run.json",

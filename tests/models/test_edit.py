@@ -98,6 +98,22 @@ def test_an_edit_for_another_model_is_refused(tiny):
         pass
 
 
+def test_edits_that_do_not_fit_are_refused_rather_than_cut(tiny):
+    rows = [[5, 6, 7]] * 4
+    for parts, message in (
+        ({"shift": {9: torch.ones(4, 16)}}, "no layer 9"),
+        ({"shift": {0: torch.ones(6, 16)}}, "made for 3 layers × 6 heads"),
+        ({"shift": torch.ones(3, 4, 32)}, "vectors of 32 numbers"),
+        ({"gate": torch.ones(2, 3, 4)}, "the edit has 2 rows, but 4 were given"),
+        ({"gate": torch.ones(8, 3, 4)}, "the edit has 8 rows, but 4 were given"),
+    ):
+        for use in (tiny.read, tiny.generate):
+            with pytest.raises(EditError, match=message):
+                use(rows, edit=Edit(**parts))
+    with pytest.raises(EditError, match="a list of prompts"):
+        tiny.generate("Hello")
+
+
 def test_a_head_out_of_range_is_named(tiny):
     with pytest.raises(
         EditError, match=r"no head 1\.4 in tiny: the heads of layer 1 run from 0 to 3"

@@ -105,6 +105,16 @@ def test_folders_that_are_no_models(tmp_path):
     refused(tmp_path / "notes.txt", "is a file but not a GGUF")
 
 
+def test_damaged_checkpoints_are_one_sentence(tmp_path):
+    cut = save_tiny_folder(tmp_path / "cut")
+    (cut / "model.safetensors").write_bytes((cut / "model.safetensors").read_bytes()[:500])
+    refused(cut, "cannot be loaded")
+    odd = save_tiny_folder(tmp_path / "odd")
+    config = json.loads((odd / "config.json").read_text())
+    (odd / "config.json").write_text(json.dumps(config | {"num_attention_heads": 0}))
+    refused(odd, "odd")
+
+
 def test_models_of_another_kind(tmp_path):
     from transformers import BertConfig, BertForMaskedLM
 

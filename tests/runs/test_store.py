@@ -113,7 +113,8 @@ def test_folders_that_cannot_be_written(tmp_path):
 
 
 def test_names_of_files(tmp_path):
-    assert map_name("/some/where/model", "task", "ablation") == "model.task.ablation"
+    named = map_name("/some/where/model", "task", "ablation", "0123456789abcdef")
+    assert named == "model.task.ablation-01234567"
     assert safe_name("a/b c:ü.x") == "a-b-c-ü.x"
     with pytest.raises(StoreError, match="there is no folder"):
         list_maps(tmp_path / "none")

@@ -60,6 +60,7 @@ def test_a_file_of_ones_own(tmp_path):
         (b'{"prompt": "a"}', "line 1 .*'target' is missing"),
         (b'{"prompt": 3, "target": "b"}', "'prompt' is 3, but should be text"),
         (b'{"prompt": "a", "target": ""}', "'target' is"),
+        (rb'{"prompt": "a \ud800", "target": "b"}', "lone surrogate"),
         (b'{"prompt": "a", "target": "b"}\n\xff\xfe', "line 2 .* is not UTF-8"),
     ],
 )

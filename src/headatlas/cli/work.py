@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headatlas.cli.screen import duration, progress_bar, stdout, waiting
+from headatlas.cli.screen import duration, progress_bar, stderr, stdout, waiting
 
 if TYPE_CHECKING:
     from headatlas.methods import Method
@@ -46,13 +46,15 @@ def run_method(
 
     store = Store(out)
     units = cut(model, task, method, range(seeds))
+    for remark in method.check(model, task):
+        stderr.print(f"note: {remark}", highlight=False)
     store.open()
     start = time.perf_counter()
     began = datetime.now(UTC).isoformat(timespec="seconds")
     total = sum(method.steps(unit.part) for unit in units)
     with progress_bar(f"{method.name} of {task.name}", total) as progress:
         outcome = run_units(units, model, task, method, store, progress)
-    name = map_name(model.spec.name, task.name, method.name)
+    name = map_name(model.spec.name, task.name, method.name, units[0].group)
     path = store.assemble(units[0].group, name)
     figures = _draw(path, store.figures / safe_name(name), figure, method.variable)
     record = store.write_record(
@@ -71,7 +73,9 @@ def run_method(
     )
     kept = f", {len(outcome.skipped)} were there" if outcome.skipped else ""
     took = duration(sum(outcome.computed.values()))
-    stdout.print(f"{len(outcome.computed)} units computed in {took}{kept}", highlight=False)
+    count = len(outcome.computed)
+    words = f"{count} unit{'' if count == 1 else 's'} computed in {took}{kept}"
+    stdout.print(words, highlight=False)
     return [path, *figures, record]
 
 

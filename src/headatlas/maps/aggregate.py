@@ -10,22 +10,24 @@ import xarray as xr
 
 from headatlas.errors import MapError
 
-RULES: dict[str, Callable[[xr.Dataset, str], xr.Dataset]] = {
-    "mean": lambda data, dim: data.mean(dim, skipna=False),
-    "median": lambda data, dim: data.median(dim, skipna=False),
-    "always": lambda data, dim: data.min(dim, skipna=False),
-    "any": lambda data, dim: data.max(dim, skipna=False),
+RULES: dict[str, Callable[[xr.Dataset, str, bool], xr.Dataset]] = {
+    "mean": lambda data, dim, skip: data.mean(dim, skipna=skip),
+    "median": lambda data, dim, skip: data.median(dim, skipna=skip),
+    "always": lambda data, dim, skip: data.min(dim, skipna=skip),
+    "any": lambda data, dim, skip: data.max(dim, skipna=skip),
 }
 """`always` is the minimum (what holds in every seed), `any` the maximum (in at least one)."""
 
 
-def aggregate(data: xr.Dataset, rule: str, dim: str = "seed") -> xr.Dataset:
+def aggregate(
+    data: xr.Dataset, rule: str, dim: str = "seed", *, skip_missing: bool = False
+) -> xr.Dataset:
     """Apply a rule over a dimension; variables without it stay as they are."""
     if rule not in RULES:
         raise MapError(f"no rule '{rule}': use {', '.join(RULES)}.")
     _check_dim(data, dim)
     with_dim = [name for name in data.data_vars if dim in data[name].dims]
-    result = RULES[rule](data[with_dim], dim)
+    result = RULES[rule](data[with_dim], dim, skip_missing)
     return data.drop_vars(with_dim).drop_dims(dim, errors="ignore").assign(result.data_vars)
 
 

@@ -68,11 +68,15 @@ class Map:
     def variables(self) -> list[str]:
         return [str(name) for name in self.data.data_vars]
 
-    def aggregate(self, rule: str, dim: str = "seed") -> Map:
-        """The map with one dimension summed up: mean, median, always (min) or any (max)."""
+    def aggregate(self, rule: str, dim: str = "seed", *, skip_missing: bool = False) -> Map:
+        """The map with one dimension summed up: mean, median, always (min) or any (max).
+
+        A head that lacks a number for some entries has none in the result, unless `skip_missing`.
+        """
         from headatlas.maps.aggregate import aggregate
 
-        return Map(aggregate(self.data, rule, dim), {**self.provenance, "aggregated": rule})
+        data = aggregate(self.data, rule, dim, skip_missing=skip_missing)
+        return Map(data, {**self.provenance, "aggregated": rule})
 
     def agreement(self, other: Map, variable: str, **settings: Any) -> Agreement:
         """How far two maps agree on a variable; see `agreement`."""

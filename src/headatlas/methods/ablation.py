@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import torch
 
-from headatlas.errors import HeadAtlasError
+from headatlas.errors import HeadAtlasError, TaskError
 from headatlas.maps import Map, head_coordinates
 from headatlas.methods.method import Part, Report, encode_examples, provenance
 from headatlas.models.edit import remove_heads
-from headatlas.tasks import Task
+from headatlas.tasks import Example, Task
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model
     from headatlas.models.spec import Head, ModelSpec
+    from headatlas.models.tokens import Tokens
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,21 @@ class Ablation:
     def steps(self, part: Part) -> int:
         return len(part["heads"])
 
+    def check(self, model: Model, task: Task) -> list[str]:
+        examples = task.examples(0, self.examples)
+        rows = self._rows(model, task, examples)
+        if left_out := len(examples) - len(rows):
+            return [f"{left_out} of {len(examples)} examples are too long and are left out"]
+        return []
+
+    def _rows(self, model: Model, task: Task, examples: list[Example]) -> list[Tokens]:
+        rows = encode_examples(model, task, examples)
+        if len(rows) < 2:
+            raise TaskError(
+                f"ablation needs at least 2 examples, but '{task.name}' has {len(rows)} to use."
+            )
+        return rows
+
     def run(
         self,
         model: Model,
@@ -71,7 +87,7 @@ class Ablation:
         """The map of a task; with `part`, only its heads."""
         parts = [part] if part is not None else self.parts(model.spec)
         examples = task.examples(seed, self.examples)
-        rows = encode_examples(model, task, examples)
+        rows = self._rows(model, task, examples)
         shape = (model.spec.n_layers, model.spec.n_heads)
         effect, error = np.full(shape, np.nan), np.full(shape, np.nan)
         with torch.no_grad():

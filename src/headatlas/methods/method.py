@@ -46,6 +46,10 @@ class Method(Protocol):
         """How often `run` reports on a part."""
         ...
 
+    def check(self, model: Model, task: Task) -> list[str]:
+        """Raise if the task cannot be used; give remarks that the user should see."""
+        ...
+
     def run(
         self,
         model: Model,

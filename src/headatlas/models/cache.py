@@ -68,7 +68,7 @@ def is_disk_full(error: BaseException) -> bool:
 def _disk_sentence(folder: Path, error: OSError) -> str:
     advice = "free some space, or set HEADATLAS_CACHE to a folder elsewhere"
     if is_disk_full(error):
-        return f"the disk of the cache folder {folder} is full: {advice}."
+        return f"the disk of the cache folder {folder} is full ({error.strerror}): {advice}."
     return f"the cache folder {folder} cannot be written ({error.strerror or error}): {advice}."
 
 

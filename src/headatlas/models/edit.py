@@ -116,16 +116,27 @@ class Edit:
         wanted = (spec.n_layers, spec.n_heads)
         parts = {"gate": self.gate, "baseline": self.baseline, "shift": self.shift}
         for name, value in parts.items():
+            for layer in value if isinstance(value, Mapping) else ():
+                spec.layer(layer)
             for tensor, dropped in _tensors(value):
-                if dropped:
-                    continue
-                with_rows = tensor.ndim - (name != "gate") > 2
-                found = tuple(tensor.shape[1:3] if with_rows else tensor.shape[:2])
+                with_rows = tensor.ndim + dropped - (name != "gate") > 2
+                axes = tuple(tensor.shape[with_rows : with_rows + 2 - dropped])
+                found = (spec.n_layers, *axes) if dropped else axes
                 if found != wanted:
                     raise EditError(
                         f"the {name} is made for {found[0]} layers × {found[1]} heads, but "
                         f"{spec.name} has {wanted[0]} × {wanted[1]}."
                     )
+                if name != "gate" and tensor.shape[-1] != spec.d_head:
+                    raise EditError(
+                        f"the {name} has vectors of {tensor.shape[-1]} numbers, but the heads of "
+                        f"{spec.name} have {spec.d_head}."
+                    )
+
+    def check_rows(self, rows: int) -> None:
+        """Raise unless the edit is for all rows, or for just so many."""
+        if self.rows not in (1, rows):
+            raise EditError(f"the edit has {self.rows} rows, but {rows} were given to run.")
 
     def apply(self, z: Tensor, layer: int, offset: int) -> Tensor:
         """Edit the head outputs of one layer.

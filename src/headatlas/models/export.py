@@ -49,4 +49,5 @@ def export_model(model: Model, gate: Tensor, folder: str | Path) -> Path:
         model.hf.save_pretrained(temporary, state_dict=state)
         if model.tokenizer is not None:
             model.tokenizer.save_pretrained(temporary)
+    (folder.parent / f".{folder.name}.lock").unlink(missing_ok=True)
     return folder

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import logging
 import re
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +24,7 @@ from transformers.models.auto.modeling_auto import (
 )
 from transformers.utils import logging as transformers_logging
 
-from headatlas.errors import ModelError
+from headatlas.errors import HeadAtlasError, ModelError
 from headatlas.models.checkpoint import load_with_info
 from headatlas.models.embedded import EMBEDDED, embedded_file
 from headatlas.models.gguf import converted_folder
@@ -60,6 +61,7 @@ def load_model(
     >>> load_model("smollm2-135m").spec.n_heads  # doctest: +SKIP
     9
     """
+    name = str(name)
     folder = _resolve(name)
     source = str(folder or name)
     local = {"local_files_only": not download or folder is not None, "trust_remote_code": False}
@@ -75,7 +77,13 @@ def load_model(
     model = _load_weights(name, source, options)
     if device_map is None:
         model = _move(model, name, target)
-    return Model(model, _load_tokenizer(name, source, folder, local), name)
+    tokenizer = _load_tokenizer(name, source, folder, local)
+    try:
+        return Model(model, tokenizer, name)
+    except HeadAtlasError:
+        raise
+    except Exception as error:
+        raise ModelError(f"{name} cannot be run: {_first_line(error)}.") from error
 
 
 def _resolve(name: str) -> Path | None:
@@ -100,9 +108,10 @@ def _load_config(name: str, source: str, local: dict[str, bool]) -> PreTrainedCo
     try:
         config: PreTrainedConfig = AutoConfig.from_pretrained(source, **local)
         return config
-    except OSError as error:
-        raise ModelError(_unknown(name, local, error)) from error
-    except (ValueError, KeyError, TypeError) as error:
+    except Exception as error:
+        # other people's files and readers: nearly anything can be raised
+        if isinstance(error, OSError) and not Path(source).is_dir():
+            raise ModelError(_unknown(name, local, error)) from error
         reason = _first_line(error)
         if "trust_remote_code" in str(error):
             reason = "it needs code of its own, which Head Atlas never runs"
@@ -141,8 +150,8 @@ def _load_weights(name: str, source: str, options: dict[str, Any]) -> Any:
     try:
         with _quiet(source):
             model, info = load_with_info(source, **options)
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError) as error:
-        raise ModelError(f"{name} cannot be loaded: {_first_line(error)}") from error
+    except Exception as error:
+        raise ModelError(f"{name} cannot be loaded: {_first_line(error)}.") from error
     missing = sorted(info["missing_keys"])
     if missing:
         raise ModelError(
@@ -160,8 +169,9 @@ def _load_tokenizer(
         return None
     try:
         return AutoTokenizer.from_pretrained(source, **local)
-    except (OSError, ValueError, KeyError, TypeError, ImportError) as error:
-        raise ModelError(f"the tokenizer of {name} cannot be read: {_first_line(error)}") from error
+    except Exception as error:
+        reason = _first_line(error)
+        raise ModelError(f"the tokenizer of {name} cannot be read: {reason}.") from error
 
 
 def _device(device: str | None) -> torch.device:
@@ -180,7 +190,7 @@ def _move(model: Any, name: str, target: torch.device) -> Any:
         return model.to(target)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         reason = _first_line(error)
-        raise ModelError(f"{name} cannot be put on the device '{target}': {reason}") from error
+        raise ModelError(f"{name} cannot be put on the device '{target}': {reason}.") from error
 
 
 def _dtype(dtype: str | None, device: torch.device) -> torch.dtype | str:
@@ -214,4 +224,5 @@ def _quiet(source: str) -> Iterator[None]:
 def _first_line(error: BaseException) -> str:
     """The first sentence of a library's message, on one line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__)[:200].rstrip(".") + "."
+    line = lines[0] if lines else type(error).__name__
+    return textwrap.shorten(line, 200, placeholder=" …").rstrip(".!:")

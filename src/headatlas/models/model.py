@@ -162,7 +162,7 @@ class Model:
     def score(
         self, rows: Sequence[Tokens], edit: Edit | None = None, *, share: bool | None = None
     ) -> TargetScores:
-        """Log-probability of every row's target, with gradient if the gate requires it."""
+        """Log-probability of every row's target, with gradient if the edit requires it."""
         return score_targets(self, rows, edit or self._edit, share=share)
 
     def read(
@@ -189,12 +189,15 @@ class Model:
 
         Greedy unless `options` say otherwise; the same kind of thing comes back as went in.
         """
+        if isinstance(prompts, str):
+            raise EditError("generate takes a list of prompts, not one text.")
         texts = [prompt for prompt in prompts if isinstance(prompt, str)]
         rows = [
             encode_prompt(self._need_tokenizer(), p) if isinstance(p, str) else tuple(p)
             for p in prompts
         ]
         edit = edit or self._edit
+        edit.check_rows(len(rows))
         length = max(len(row) for row in rows)
         if edit.by_position and any(len(row) != length for row in rows):
             raise EditError("an edit by position needs prompts of one length to generate from.")

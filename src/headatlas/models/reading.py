@@ -37,6 +37,7 @@ def read_heads(
     fewer positions, and heads that do not exist, are NaN. Without it, all positions are kept.
     Each z is read before the edit of its own layer. Only what is asked for is ever kept.
     """
+    edit.check_rows(len(rows))
     spec = model.spec
     layers = list(range(spec.n_layers)) if layers is None else list(layers)
     heads = list(range(spec.n_heads)) if heads is None else list(heads)

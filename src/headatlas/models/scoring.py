@@ -56,6 +56,7 @@ def score_targets(
     Rows may have any mix of lengths. A prefix that all rows share is computed once, unless
     `share=False`, or the model cannot continue from a cache, or rows have edits of their own.
     """
+    edit.check_rows(len(rows))
     if share is None:
         share = model.continues_from_cache
     prefix = _shared_prefix(rows) if share and edit.rows == 1 else 0

@@ -6,13 +6,13 @@ Every run asks this before it computes anything. The checks use no text: a few t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.func import functional_call
 
 from headatlas.errors import VerificationError
@@ -41,7 +41,16 @@ class Check:
 
 
 def verify(model: Model) -> tuple[Check, ...]:
-    """Put a model through all checks; nothing is raised."""
+    """Put a model through all checks; a model that cannot run fails the first."""
+    try:
+        return _run_checks(model)
+    except Exception as error:
+        # a kernel or a model's own code may raise anything
+        detail = " ".join(str(error).split())[:200] or type(error).__name__
+        return (Check("runs", "does the model run with edits?", False, detail),)
+
+
+def _run_checks(model: Model) -> tuple[Check, ...]:
     tokens = probe_tokens(model.hf, length=LENGTH)
     plain = _logits(model, tokens)
     dead = dead_heads(model, tokens)
@@ -71,8 +80,11 @@ def dead_heads(model: Model, tokens: Tensor) -> set[Head]:
     modules = dict(model.hf.named_modules())
     inputs: dict[int, Tensor] = {}
 
-    def keep(layer: int) -> object:
-        return lambda module, args: inputs.setdefault(layer, args[0]) is None or None
+    def keep(layer: int) -> Callable[..., None]:
+        def hook(module: nn.Module, args: tuple[Tensor, ...]) -> None:
+            inputs[layer] = args[0]
+
+        return hook
 
     layers = [(i, layer) for i, layer in enumerate(model.spec.layers) if layer]
     handles = [modules[s.projection].register_forward_pre_hook(keep(i)) for i, s in layers]
@@ -161,26 +173,29 @@ def _without_columns(model: Model, heads: list[int]) -> dict[str, Tensor]:
 
 
 def _check_every_head(model: Model, tokens: Tensor, dead: set[Head]) -> Check:
-    """Remove every head alone, many rows at a time, each row with its own edit.
-
-    One token is enough: it attends to itself, so every head has something to say.
-    """
+    """Remove every head alone; one token is enough for most, silent heads get the whole text."""
     heads = [head for head in model.spec.heads() if head not in dead]
-    silent: list[Head] = []
-    for start in range(0, len(heads), ROWS_PER_PASS):
-        part = heads[start : start + ROWS_PER_PASS]
-        gate = torch.ones(len(part) + 1, model.spec.n_layers, model.spec.n_heads)
-        for row, (layer, head) in enumerate(part):
-            gate[row, layer, head] = 0.0
-        logits = _logits(model, tokens[:, :1].expand(len(gate), -1), Edit(gate=gate))
-        changed = (logits[:-1] != logits[-1:]).any(-1).any(-1)  # the last row is untouched
-        silent += [head for head, moved in zip(part, changed.tolist(), strict=True) if not moved]
+    silent = _silent_heads(model, _silent_heads(model, heads, tokens[:, :1]), tokens)
     detail = f"{len(heads) - len(silent)} of {len(heads)} heads change the output"
     if silent:
         detail += f"; not {_named(silent)}"
     if dead:
         detail += f"; {len(dead)} more are dead by their weights: {_named(sorted(dead))}"
     return Check("every head", "can every head change the output?", not silent, detail)
+
+
+def _silent_heads(model: Model, heads: list[Head], tokens: Tensor) -> list[Head]:
+    """Heads whose removal changes nothing; many rows at a time, each row with its own edit."""
+    silent: list[Head] = []
+    for start in range(0, len(heads), ROWS_PER_PASS):
+        part = heads[start : start + ROWS_PER_PASS]
+        gate = torch.ones(len(part) + 1, model.spec.n_layers, model.spec.n_heads)
+        for row, (layer, head) in enumerate(part):
+            gate[row, layer, head] = 0.0
+        logits = _logits(model, tokens.expand(len(gate), -1), Edit(gate=gate))
+        changed = (logits[:-1] != logits[-1:]).any(-1).any(-1)  # the last row is untouched
+        silent += [head for head, moved in zip(part, changed.tolist(), strict=True) if not moved]
+    return silent
 
 
 def _check_gradient(model: Model, tokens: Tensor, dead: set[Head]) -> Check:

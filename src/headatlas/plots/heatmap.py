@@ -28,7 +28,7 @@ OUTLIER = 3.0
 
 
 def heatmap(drawn: Map, *, variable: str | None = None, rule: str = "mean") -> Figure:
-    """Draw one variable, layer 0 at the bottom; heads that do not exist are grey.
+    """Draw one variable, layer 0 at the bottom; heads without a number are grey.
 
     Numbers of both signs get a scale that is symmetric about 0, blue for a loss and red for a
     gain; others run from the smallest to the largest. Where a few heads would drown all others,
@@ -63,7 +63,7 @@ def heatmap(drawn: Map, *, variable: str | None = None, rule: str = "mean") -> F
 def _layer_by_head(drawn: Map, variable: str, rule: str) -> xr.DataArray:
     values = drawn[variable]
     if "seed" in values.dims:
-        values = drawn.aggregate(rule, "seed")[variable]
+        values = drawn.aggregate(rule, "seed", skip_missing=True)[variable]
     if values.dims != ("layer", "head"):
         raise PlotError(
             f"a heatmap shows one number per head, but '{variable}' also differs by "

@@ -66,6 +66,8 @@ def _update(model: Model, rows: list[Tokens]) -> tuple[float, int]:
 
 
 def _used(model: Model) -> int:
+    if model.hf.device.type != "cpu":
+        torch.accelerator.synchronize()  # or the clock would stop before the work does
     if model.hf.device.type == "cuda":
         return int(torch.cuda.memory_allocated(model.hf.device))
     return int(psutil.Process().memory_info().rss)

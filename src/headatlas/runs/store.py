@@ -114,9 +114,13 @@ def list_maps(folder: str | Path) -> dict[str, Path]:
     return {path.stem: path for path in paths}
 
 
-def map_name(model: str, task: str, method: str) -> str:
-    """The name of a map's file: one per model × task × method."""
-    return ".".join(Path(part).name or part for part in (model, task, method))
+def map_name(model: str, task: str, method: str, group: str) -> str:
+    """The name of a map's file: one per model × task × method × settings.
+
+    The end of the name tells apart what has the same names but other content or settings.
+    """
+    names = ".".join(Path(part).name or part for part in (model, task, method))
+    return f"{names}-{group[:8]}"
 
 
 def safe_name(name: str) -> str:

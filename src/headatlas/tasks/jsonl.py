@@ -43,4 +43,6 @@ def _read_line(path: Path, number: int, line: str) -> Example:
         if not isinstance(value, str) or not value:
             found = "is missing" if value is None else f"is {json.dumps(value)[:40]}"
             raise TaskError(f"{where}: '{field}' {found}, but should be text.")
+        if any("\ud800" <= character <= "\udfff" for character in value):
+            raise TaskError(f"{where}: '{field}' holds half a character (a lone surrogate).")
     return Example(record["prompt"], record["target"])
