@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 
 import numpy as np
 import pytest
@@ -93,12 +94,15 @@ def test_maps_are_assembled_from_units_of_all_runs(store, tiny):
 
 
 def test_leftovers_of_dead_processes_are_removed_but_not_of_living_ones(store):
-    living = store.units / f".part-{os.getpid()}-abc"
-    dead = store.units / ".part-999999999-abc"
-    for path in (living, dead):
+    here = socket.gethostname()
+    living = store.units / f".part-{here}-{os.getpid()}-abc"
+    elsewhere = store.units / ".part-other-machine-999999999-abc"
+    dead = store.units / f".part-{here}-999999999-abc"
+    for path in (living, elsewhere, dead):
         path.write_text("half")
     store.open()
     assert living.exists()
+    assert elsewhere.exists()
     assert not dead.exists()
 
 

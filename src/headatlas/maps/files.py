@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import tempfile
 from pathlib import Path
 
@@ -17,6 +18,11 @@ TEMPORARY = ".part-"
 """Files under this prefix are being written; nobody reads them."""
 
 
+def temporary_prefix() -> str:
+    """The prefix of this process's temporary files: which machine and process writes them."""
+    return f"{TEMPORARY}{socket.gethostname()}-{os.getpid()}-"
+
+
 def save_map(saved: Map, path: str | Path) -> Path:
     """Write a map under a temporary name, flush it, and rename it: whole or not there."""
     path = Path(path)
@@ -26,7 +32,7 @@ def save_map(saved: Map, path: str | Path) -> Path:
     temporary: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f"{TEMPORARY}{os.getpid()}-", dir=path.parent)
+        handle, name = tempfile.mkstemp(prefix=temporary_prefix(), dir=path.parent)
         os.close(handle)
         temporary = Path(name)
         data.to_netcdf(temporary, engine="h5netcdf", encoding=packed)

@@ -7,9 +7,11 @@ every digit, which is not in the file itself but follows from the name of its pr
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import logging
+import os
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from tokenizers import pre_tokenizers, processors
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from transformers.integrations.gguf.gguf_tokenizer_mapping import GGUF_PRE_TOKENIZER_SPLITS
 
-from headatlas.errors import ModelError, StoreError
+from headatlas.errors import ModelError
 from headatlas.models.cache import cache_folder, is_disk_full, made_once
 from headatlas.models.checkpoint import load_with_info
 
@@ -119,11 +121,8 @@ def _convert(path: Path, facts: dict[str, Any], folder: Path) -> None:
         model.save_pretrained(folder)
         mend_tokenizer(tokenizer, facts).save_pretrained(folder)
     except Exception as error:
-        if is_disk_full(error):
-            raise StoreError(
-                f"the disk of the cache folder {folder.parent} is full: free some space, or set "
-                "HEADATLAS_CACHE to a folder elsewhere."
-            ) from error
+        if is_disk_full(error):  # in the words of safetensors, not always an OSError
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
         raise
 
 

@@ -41,14 +41,23 @@ def save_figure(figure: Figure, path: str | Path) -> Path:
 
     path = Path(path)
     check_format(path)
+    ending = path.suffix.lower()
+    temporary = path.with_name(f".part-{path.name}")
     undated = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
     style: Any = {"svg.hashsalt": "headatlas", "svg.fonttype": "none", "pdf.fonttype": 42}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with matplotlib.rc_context(style):
             figure.savefig(
-                path, dpi=200, bbox_inches="tight", metadata=undated[path.suffix.lower()]
+                temporary,
+                format=ending[1:],
+                dpi=200,
+                bbox_inches="tight",
+                metadata=undated[ending],
             )
+        temporary.replace(path)
     except OSError as error:
+        if path.parent.is_dir():
+            temporary.unlink(missing_ok=True)
         raise StoreError(f"the figure {path} cannot be written: {error.strerror}.") from error
     return path

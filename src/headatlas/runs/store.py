@@ -6,12 +6,15 @@ import json
 import logging
 import os
 import re
+import socket
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from headatlas.errors import MapError, StoreError
 from headatlas.maps import Map, combine, load_map, save_map
-from headatlas.maps.files import TEMPORARY
+from headatlas.maps.files import TEMPORARY, temporary_prefix
 from headatlas.runs.unit import Unit
 
 logger = logging.getLogger(__name__)
@@ -91,7 +94,7 @@ class Store:
     def write_record(self, record: dict[str, Any]) -> Path:
         """Write `run.json`: what was run, with what, how long it took, what came out."""
         path = self.folder / "run.json"
-        temporary = self.folder / f"{TEMPORARY}{os.getpid()}-run.json"
+        temporary = self.folder / f"{temporary_prefix()}run.json"
         try:
             with temporary.open("w", encoding="utf-8") as file:
                 json.dump(record, file, indent=1, ensure_ascii=False)
@@ -129,14 +132,7 @@ def safe_name(name: str) -> str:
 
 
 def _remove_if_orphan(path: Path) -> None:
-    """Remove a temporary file unless the process that writes it is still alive here."""
-    found = re.match(rf"{re.escape(TEMPORARY)}(\d+)-", path.name)
-    try:
-        if found:
-            os.kill(int(found[1]), 0)
-            return
-    except ProcessLookupError:
-        pass
-    except OSError:
-        return
-    path.unlink(missing_ok=True)
+    """Remove a temporary file of this machine whose process is gone; others are not ours."""
+    found = re.match(rf"{re.escape(TEMPORARY)}(.+)-(\d+)-", path.name)
+    if found and found[1] == socket.gethostname() and not psutil.pid_exists(int(found[2])):
+        path.unlink(missing_ok=True)
