@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headatlas.errors import PlotError, StoreError
+from headatlas.maps.files import temporary_prefix
 from headatlas.plots.heatmap import heatmap
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def save_figure(figure: Figure, path: str | Path) -> Path:
     path = Path(path)
     check_format(path)
     ending = path.suffix.lower()
-    temporary = path.with_name(f".part-{path.name}")
+    temporary = path.with_name(f"{temporary_prefix()}{path.name}")
     undated = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
     style: Any = {"svg.hashsalt": "headatlas", "svg.fonttype": "none", "pdf.fonttype": 42}
     try:
