@@ -6,32 +6,20 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable
-from pathlib import Path
+from headatlas.tasks.example import Example
+from headatlas.tasks.forms import Form
+from headatlas.tasks.functions import FUNCTIONS
+from headatlas.tasks.load import BUILT_IN, load_task, open_sources
+from headatlas.tasks.splits import SPLITS
+from headatlas.tasks.task import Task
 
-from headatlas.errors import TaskError
-from headatlas.tasks.jsonl import read_jsonl
-from headatlas.tasks.singular_plural import singular_plural
-from headatlas.tasks.task import Example, Task
-
-__all__ = ["BUILT_IN", "Example", "Task", "load_task"]
-
-BUILT_IN: dict[str, Callable[[], Task]] = {
-    "singular-plural": singular_plural,
-}
-
-
-def load_task(name: str) -> Task:
-    """A built-in task by name, or a task from a user's JSONL file."""
-    if name in BUILT_IN:
-        return BUILT_IN[name]()
-    path = Path(name).expanduser()
-    if path.suffix.lower() in (".jsonl", ".ndjson") or path.is_file():
-        return read_jsonl(path)
-    near = difflib.get_close_matches(name, BUILT_IN, cutoff=0.5)
-    hint = f" Did you mean '{near[0]}'?" if near else ""
-    raise TaskError(
-        f"no task '{name}'.{hint} 'headatlas list tasks' shows all; a file of your own ends in "
-        ".jsonl."
-    )
+__all__ = [
+    "BUILT_IN",
+    "FUNCTIONS",
+    "SPLITS",
+    "Example",
+    "Form",
+    "Task",
+    "load_task",
+    "open_sources",
+]

@@ -1,68 +1,188 @@
-"""The task type: examples with prompt and target, named and hashed."""
+"""The task type: named, versioned, hashed; questions in four splits, put in one of three forms."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import random
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import count, islice
 
 from headatlas.errors import TaskError
+from headatlas.tasks.example import Example
+from headatlas.tasks.forms import PLAIN, Form, Tokenizer, as_chat, as_text, make_form
+from headatlas.tasks.splits import SPLITS, check_disjoint, divide
 
-
-@dataclass(frozen=True)
-class Example:
-    """A prompt and the text that should follow it, joined as they are."""
-
-    prompt: str
-    target: str
+MEASURES = ("accuracy", "logprob")
 
 
 @dataclass(frozen=True)
 class Task:
-    """A named set of examples.
+    """Questions with their answers, and how they are put.
 
-    `shots` are shown solved before every question, `n_shots` of them, drawn by the seed; all
-    questions of one call share the same ones. `test` are the questions. A task without shots asks
-    its questions as they stand.
+    `splits` holds the questions: `examples` are shown solved in prompts, `train` is for fitting,
+    `select` for choosing heads, `test` for scoring. `form` says how a question is put, `shots` how
+    many solved examples the form `icl` has by itself. `measure` is what tells whether a model can do
+    the task: `accuracy`, or `logprob` against shuffled targets where answers are too long to be
+    given word for word. Where `shuffling_corrupts`, solved examples with shuffled answers make the
+    corrupted prompt. `remarks` are what a reader left out, and why.
+
+    >>> task = Task.of("plurals", [Example(f"Q: {w}\\nA:", f" {w}s") for w in "abcdefgh"])
+    >>> {split: len(task.splits[split]) for split in SPLITS}
+    {'examples': 1, 'train': 3, 'select': 2, 'test': 2}
     """
 
     name: str
     version: int
     description: str
-    test: tuple[Example, ...]
-    shots: tuple[Example, ...] = ()
-    n_shots: int = 0
+    splits: Mapping[str, tuple[Example, ...]]
+    form: Form = PLAIN
+    shots: int = 0
+    instruction: str = ""
     separator: str = "\n\n"
+    shuffling_corrupts: bool = False
+    measure: str = "accuracy"
+    remarks: tuple[str, ...] = ()
+    remake: Callable[[Tokenizer], Task] | None = field(default=None, compare=False, repr=False)
+    tokenizer: Tokenizer | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not self.test:
+        if not any(self.splits.get(split) for split in ("train", "select", "test")):
             raise TaskError(f"the task '{self.name}' has no examples.")
-        if self.n_shots > len(self.shots):
+        if self.measure not in MEASURES:
+            raise TaskError(f"a task is measured by {' or '.join(MEASURES)}, not {self.measure}.")
+        check_disjoint(self.name, self.splits)
+        there = len(self.splits.get("examples", ()))
+        if self.form.shots > there:
             raise TaskError(
-                f"the task '{self.name}' wants {self.n_shots} solved examples but has "
-                f"{len(self.shots)}."
+                f"the task '{self.name}' wants {self.form.shots} solved examples but has {there}."
             )
+        if self.form.kind == "instruction" and not self.instruction:
+            raise TaskError(
+                f"the task '{self.name}' has no instruction: use the form ':icl' or ':plain'."
+            )
+
+    @classmethod
+    def of(
+        cls, name: str, examples: Sequence[Example], description: str = "", version: int = 1
+    ) -> Task:
+        """A task from examples, divided into splits by question."""
+        return cls(name, version, description, divide(examples))
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of the content: changes when, and only when, what is asked changes."""
-        content = {
-            "version": self.version,
-            "test": [(each.prompt, each.target) for each in self.test],
-            "shots": [(each.prompt, each.target) for each in self.shots],
-            "n_shots": self.n_shots,
-            "separator": self.separator,
-        }
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        """SHA-256 of the content: changes when, and only when, what is asked changes.
 
-    def prefix(self, seed: int) -> str:
-        """The solved examples that a seed draws, as text."""
-        drawn = random.Random(f"{self.hash} {seed}").sample(self.shots, self.n_shots)
-        return "".join(each.prompt + each.target + self.separator for each in drawn)
+        Name, description and remarks are not content; the order of the examples is.
+        """
+        template = getattr(self.tokenizer, "chat_template", None) if self.form.chat else None
+        frame = [
+            self.version,
+            str(self.form),
+            self.instruction,
+            self.separator,
+            self.shuffling_corrupts,
+            self.measure,
+            template and str(template),
+        ]
+        digest = hashlib.sha256(json.dumps(frame).encode())
+        for split in SPLITS:
+            digest.update(f"\n{split}".encode())
+            for each in self.splits.get(split, ()):
+                digest.update(f"\n{each.content()}".encode())
+        return digest.hexdigest()
 
-    def examples(self, seed: int, limit: int | None = None) -> list[Example]:
-        """The questions with their solved examples in front, the first `limit` of them."""
-        prefix = self.prefix(seed)
-        return [Example(prefix + each.prompt, each.target) for each in self.test[:limit]]
+    def split(self, name: str) -> tuple[Example, ...]:
+        """The bare questions of a split; an empty one is a mistake worth a sentence."""
+        if name not in SPLITS:
+            raise TaskError(f"no split '{name}': the splits are {', '.join(SPLITS)}.")
+        if not self.splits.get(name):
+            raise TaskError(
+                f"the task '{self.name}' has no '{name}' questions: give it more examples, or a "
+                "column 'split'."
+            )
+        return self.splits[name]
+
+    def put_as(self, words: Sequence[str]) -> Task:
+        """The same task in another form: `["instruction"]`, `["icl=5", "chat"]`."""
+        if not words:
+            return self
+        form = make_form(words, self.form, self.shots or min(10, len(self.splits["examples"])))
+        return replace(self, name=":".join([self.name, *words]), form=form)
+
+    def for_tokenizer(self, tokenizer: Tokenizer | None) -> Task:
+        """The task for a model: made of its own tokens where it consists of tokens, and with its
+        chat template where the form wants it. Doing it again changes nothing."""
+        if tokenizer is None or tokenizer is self.tokenizer:
+            return self
+        made = self.remake(tokenizer) if self.remake else self
+        return replace(made, name=self.name, form=self.form, tokenizer=tokenizer)
+
+    # -- questions as the model gets them ---------------------------------------------------------
+
+    def ask(self, split: str = "test", seed: int = 0, limit: int | None = None) -> list[Example]:
+        """The questions of a split in order, all after the same solved examples."""
+        return self._put(self.split(split)[:limit], f"{split} {seed}")
+
+    def batches(
+        self, split: str = "train", size: int = 16, seed: int = 0, *, epochs: int | None = None
+    ) -> Iterator[list[Example]]:
+        """Shuffled batches that share a prefix, which is drawn anew for each batch.
+
+        Order and prefixes depend on the content of the task and the seed alone. Without `epochs`
+        there is no end; a batch then runs on into the next epoch.
+        """
+        stream = self._stream(split, seed, epochs)
+        for number in count():
+            batch = list(islice(stream, size))
+            if not batch:
+                return
+            yield self._put(batch, f"{split} {seed} {number}")
+
+    def _stream(self, split: str, seed: int, epochs: int | None) -> Iterator[Example]:
+        questions = self.split(split)
+        for epoch in count() if epochs is None else range(epochs):
+            yield from self._random(f"order {split} {seed} {epoch}").sample(
+                questions, len(questions)
+            )
+
+    def _put(self, questions: Sequence[Example], draw: str) -> list[Example]:
+        chance = self._random(f"shots {draw}")
+        shots = chance.sample(self.splits.get("examples", ()), self.form.shots)
+        spoiled = self._spoil(shots, chance)
+        rows = []
+        for question in questions:
+            row = self._write(question, shots)
+            if question.corrupted is not None:
+                other = self._write(replace(question, prompt=question.corrupted), shots).prompt
+            else:
+                other = self._write(question, spoiled).prompt if spoiled else None
+            rows.append(replace(row, corrupted=other))
+        return rows
+
+    def _write(self, question: Example, shots: Sequence[Example]) -> Example:
+        instruction = self.instruction if self.form.kind == "instruction" else ""
+        if self.form.chat:
+            if self.tokenizer is None:
+                raise TaskError(
+                    f"'{self.name}' needs a model's chat template: use task.for_tokenizer first."
+                )
+            return as_chat(question, shots, instruction, self.tokenizer)
+        return as_text(question, shots, instruction, self.separator)
+
+    def _spoil(self, shots: Sequence[Example], chance: random.Random) -> list[Example]:
+        """Solved examples that no longer show the task: none if the task has no such corruption."""
+        if shots and all(shot.corrupted_target is not None for shot in shots):
+            return [replace(shot, target=shot.corrupted_target or "") for shot in shots]
+        if not self.shuffling_corrupts or len({shot.target for shot in shots}) < 2:
+            return []
+        order = list(range(len(shots)))
+        for i in range(len(order) - 1, 0, -1):  # Sattolo: one cycle, so nothing stays in place
+            j = chance.randrange(i)
+            order[i], order[j] = order[j], order[i]
+        return [replace(shots[i], target=shots[j].target) for i, j in enumerate(order)]
+
+    def _random(self, what: str) -> random.Random:
+        return random.Random(f"{self.hash} {what}")

@@ -1,0 +1,162 @@
+"""Records with columns `prompt` and `target`, whatever they are called in the file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from headatlas.errors import TaskError
+from headatlas.tasks.example import Example, Scalar
+from headatlas.tasks.files.rows import Place, Problem, Row, shown
+
+FIELDS = (
+    "prompt", "target", "choices", "function", "split", "group", "corrupted", "corrupted_target"
+)  # fmt: skip
+REQUIRED = ("prompt", "target")
+
+SPLIT_NAMES = {
+    "examples": "examples",
+    "train": "train",
+    "training": "train",
+    "select": "select",
+    "validation": "select",
+    "valid": "select",
+    "val": "select",
+    "dev": "select",
+    "test": "test",
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    """An example of a file, where it stood, and the split it asks for."""
+
+    place: Place
+    example: Example
+    split: str | None = None
+
+
+Finds = Iterator[Found | Problem]
+
+
+@dataclass(frozen=True)
+class How:
+    """How a file is to be read: which of its columns is what, and how a question is written.
+
+    `columns` maps our names to the file's. `template` holds `{prompt}` and, at its end, `{target}`;
+    without one, prompt and target are joined as they are.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    template: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.columns:
+            if name not in FIELDS:
+                raise TaskError(f"no column '{name}' to map: there are {', '.join(FIELDS)}.")
+        if self.template is not None:
+            before, found, after = self.template.partition("{target}")
+            if not found or after.strip() or before.count("{prompt}") != 1:
+                raise TaskError(
+                    f"the template {self.template!r} should hold {{prompt}} and end in {{target}}."
+                )
+
+    def write(self, prompt: str, target: str) -> tuple[str, str]:
+        """Prompt and target in the template; the space between them goes to the target."""
+        if self.template is None:
+            return prompt, target
+        before = self.template.partition("{target}")[0]
+        bare = before.rstrip(" ")
+        return bare.replace("{prompt}", prompt), before[len(bare) :] + target
+
+
+def read_columns(row: Row, how: How) -> Finds:
+    """The example of one record; the first thing wrong with it is told."""
+    record, columns = row.record, how.columns
+    values: dict[str, Any] = {}
+    for name in FIELDS:
+        column = columns.get(name, name)
+        value = record.get(column)
+        if value is None or (value == "" and name not in REQUIRED):
+            if name in REQUIRED:
+                yield Problem(row.place, column, _missing(record, column, value))
+                return
+            continue
+        try:
+            values[name] = _check(name, value)
+        except ValueError as error:
+            yield Problem(row.place, column, str(error))
+            return
+    prompt, target = how.write(values["prompt"], values["target"])
+    corrupted = values.get("corrupted")
+    choices = values.get("choices", ())
+    if choices and values["target"] not in choices:
+        column = columns.get("choices", "choices")
+        yield Problem(row.place, column, f"the target {shown(target)} is not among the choices")
+        return
+    used = {columns.get(name, name) for name in FIELDS}
+    example = Example(
+        prompt,
+        target,
+        tuple(how.write("", choice)[1] for choice in choices),
+        values.get("function"),
+        how.write(corrupted, "")[0] if corrupted is not None else None,
+        values.get("corrupted_target"),
+        values.get("group", ""),
+        {key: value for key, value in record.items() if key not in used and _is_scalar(value)},
+    )
+    yield Found(row.place, example, values.get("split"))
+
+
+def _missing(record: Mapping[str, Any], column: str, value: Any) -> str:
+    if column in record and value == "":
+        return "is empty, but should be text"
+    there = ", ".join(f"'{key}'" for key in list(record)[:6])
+    return f"is missing (there is {shown(there)[1:-1]})" if there else "is missing"
+
+
+def _check(name: str, value: Any) -> Any:
+    """A value of a column as it is kept; ValueError says what is wrong."""
+    if name == "choices":
+        return _check_choices(value)
+    if name == "group" and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str):
+        raise ValueError(f"is {shown(value)}, but should be text")
+    if name == "split":
+        split = SPLIT_NAMES.get(value.strip().lower())
+        if split is None:
+            raise ValueError(f"is {shown(value)}, but should be examples, train, select or test")
+        return split
+    return check_text(value)
+
+
+def check_text(value: str) -> str:
+    """Text that can be tokenised and stored."""
+    if not value:
+        raise ValueError("is empty, but should be text")
+    if "\0" in value:
+        raise ValueError("holds a null character")
+    if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise ValueError("holds half a character (a lone surrogate)")
+    return value
+
+
+def _check_choices(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):  # a cell of a table: a JSON list, or texts between bars
+        try:
+            value = json.loads(value) if value.lstrip().startswith("[") else value.split("|")
+        except (ValueError, RecursionError):
+            raise ValueError(f"is {shown(value)}, which is not a list") from None
+    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
+        raise ValueError(f"is {shown(value)}, but should be a list of texts")
+    choices = tuple(check_text(each) for each in value)
+    if len(set(choices)) < max(2, len(choices)):
+        raise ValueError(f"is {shown(value)}, but should be two or more different texts")
+    return choices
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, Scalar)

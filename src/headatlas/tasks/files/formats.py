@@ -1,0 +1,126 @@
+"""Which formats there are, and which one a file is in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from headatlas.errors import TaskError
+from headatlas.tasks.files.columns import SPLIT_NAMES, Finds, How, read_columns
+from headatlas.tasks.files.jsons import read_json, read_jsonl
+from headatlas.tasks.files.published import (
+    guarded,
+    read_big_bench,
+    read_blimp,
+    read_cogqa,
+    read_function_vectors,
+    read_gsm8k,
+)
+from headatlas.tasks.files.rows import Problem, Row, Rows, Source
+from headatlas.tasks.files.tables import read_csv, read_parquet, read_tsv
+
+CONTAINERS: dict[str, Callable[[Path], Rows]] = {
+    ".jsonl": read_jsonl,
+    ".ndjson": read_jsonl,
+    ".json": read_json,
+    ".csv": read_csv,
+    ".tsv": read_tsv,
+    ".tab": read_tsv,
+    ".parquet": read_parquet,
+}
+"""How records are stored, by the ending of the file's name."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """What records mean: how they become examples, and how the task is put.
+
+    `signs` are the fields by which a record of this format is known.
+    """
+
+    name: str
+    about: str
+    read: Callable[[Row, How], Finds]
+    signs: tuple[str, ...]
+    shots: int = 0
+    measure: str = "accuracy"
+    shuffling_corrupts: bool = False
+
+
+FORMATS: dict[str, Format] = {
+    format.name: format
+    for format in (
+        Format("cogqa", "CogQA: questions in labelled steps", guarded(read_cogqa),
+               ("question", "generated"), measure="logprob"),
+        Format("blimp", "BLiMP: minimal pairs of sentences", guarded(read_blimp),
+               ("sentence_good", "sentence_bad")),
+        Format("gsm8k", "GSM8K: word problems with worked answers", guarded(read_gsm8k),
+               ("question", "answer"), shots=1, measure="logprob"),
+        Format("big-bench", "a BIG-bench task", guarded(read_big_bench),
+               ("input", "target_scores|target"), shots=1),
+        Format("function-vectors", "pairs of input and output", read_function_vectors,
+               ("input", "output"), shots=10, shuffling_corrupts=True),
+        Format("columns", "records with prompt and target", read_columns, ("prompt", "target")),
+    )
+}  # fmt: skip
+"""A new format is one line here and its reader."""
+
+
+def sources_of(path: Path) -> list[Source]:
+    """The rows of a file, or of all task files of a folder.
+
+    In a folder, the names of the files say which are for training and which for testing.
+    """
+    if not path.is_dir():
+        return [_source(path, None)]
+    files = sorted(each for each in path.rglob("*") if each.suffix.lower() in CONTAINERS)
+    if not files:
+        raise TaskError(f"the folder {path} holds no task file ({', '.join(CONTAINERS)}).")
+    return [_source(file, split_in(file.stem) if len(files) > 1 else None) for file in files]
+
+
+def _source(path: Path, split: str | None) -> Source:
+    container = CONTAINERS.get(path.suffix.lower())
+    if container is None:
+        raise TaskError(
+            f"{path} is not a task file: its name should end in one of {', '.join(CONTAINERS)}."
+        )
+    return Source(str(path), partial(container, path), split)
+
+
+def split_in(name: str) -> str | None:
+    """The split that the name of a file or of a hub's split speaks of.
+
+    >>> split_in("balanced_test_data"), split_in("validation-00000-of-00001"), split_in("latest")
+    ('test', 'select', None)
+    """
+    words = re.split(r"[^a-z]+", name.lower())
+    return next((SPLIT_NAMES[word] for word in words if word in SPLIT_NAMES), None)
+
+
+def format_of(source: Source, wanted: str | None, how: How) -> Format:
+    """The format of rows: the one that is asked for, or the one that the first of them shows."""
+    if wanted is not None:
+        if wanted not in FORMATS:
+            raise TaskError(f"no format '{wanted}': there are {', '.join(FORMATS)}.")
+        return FORMATS[wanted]
+    if how.columns:
+        return FORMATS["columns"]
+    for row in islice(_sound(source.rows()), 1):
+        for format in FORMATS.values():
+            if all(_has(row.record, sign) for sign in format.signs):
+                return format
+    return FORMATS["columns"]
+
+
+def _sound(rows: Rows) -> Iterator[Row]:
+    return (row for row in islice(rows, 100) if not isinstance(row, Problem))
+
+
+def _has(record: Mapping[str, Any], sign: str) -> bool:
+    return any(name in record for name in sign.split("|"))

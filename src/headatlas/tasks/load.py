@@ -1,0 +1,81 @@
+"""Tasks by name: built-in ones, files, folders, data sets of the hub; each in any form."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from headatlas.errors import TaskError
+from headatlas.tasks.files.columns import How
+from headatlas.tasks.files.formats import CONTAINERS, sources_of
+from headatlas.tasks.files.read import read_task
+from headatlas.tasks.files.rows import Source
+from headatlas.tasks.forms import split_name
+from headatlas.tasks.suites.arithmetic import math
+from headatlas.tasks.suites.classics import greater_than, ioi
+from headatlas.tasks.suites.cognition import cognition
+from headatlas.tasks.suites.commonsense import commonsense
+from headatlas.tasks.suites.syntax import syntax
+from headatlas.tasks.suites.tokens import TOKEN_TASKS
+from headatlas.tasks.suites.word_pairs import WORD_PAIRS
+from headatlas.tasks.task import Task
+
+BUILT_IN: dict[str, Callable[[], Task]] = {
+    "math": math,
+    "syntax": syntax,
+    "commonsense": commonsense,
+    **WORD_PAIRS,
+    **TOKEN_TASKS,
+    "ioi": ioi,
+    "greater-than": greater_than,
+    "cognition": cognition,
+}
+"""A new task is one function and one line here."""
+
+HUB = "hub:"
+
+
+def load_task(
+    name: str,
+    *,
+    format: str | None = None,
+    how: How | None = None,
+    download: bool = False,
+) -> Task:
+    """A built-in task, a file, a folder of files, or `hub:NAME`; `:FORM` behind it chooses a form.
+
+    >>> load_task("antonym:instruction").ask(limit=1)[0].prompt.splitlines()[0]
+    'Give the opposite of the word.'
+    """
+    base, words = split_name(name)
+    if base in BUILT_IN:
+        if format or (how and (how.columns or how.template)):
+            raise TaskError(f"'{base}' is built in: format, columns and template are for files.")
+        return _built_in(base).put_as(words)
+    sources = open_sources(base, download)
+    stem = Path(base.removeprefix(HUB).partition("#")[0]).stem or "task"
+    return read_task(stem, sources, format, how).put_as(words)
+
+
+def open_sources(name: str, download: bool = False) -> list[Source]:
+    """What a file, a folder or a data set of the hub holds, as rows to read."""
+    if name.startswith(HUB):
+        from headatlas.tasks.files.hub import hub_sources
+
+        return hub_sources(name.removeprefix(HUB), download)
+    path = Path(name).expanduser()
+    if path.suffix.lower() in CONTAINERS or path.exists():
+        return sources_of(path)
+    near = difflib.get_close_matches(name, BUILT_IN, cutoff=0.5)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    raise TaskError(
+        f"no task '{name}'.{hint} 'headatlas list tasks' shows all; a file of your own ends in "
+        ".jsonl, .json, .csv, .tsv or .parquet."
+    )
+
+
+@cache
+def _built_in(name: str) -> Task:
+    return BUILT_IN[name]()

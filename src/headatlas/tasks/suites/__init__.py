@@ -1,0 +1,1 @@
+"""Built-in tasks: the project's own word lists, templates and questions."""

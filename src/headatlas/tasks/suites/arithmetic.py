@@ -1,0 +1,168 @@
+"""`math`: sums and short word problems with worked solutions, in five levels."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from headatlas.tasks.example import Example
+from headatlas.tasks.forms import Form
+from headatlas.tasks.splits import divide
+from headatlas.tasks.suites.word_problems import NAMES, ONE_STEP, THINGS, TWO_STEPS, tell
+from headatlas.tasks.task import Task
+
+PER_LEVEL = 120
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A question, its worked solution, and the calculation behind it, which is the question's key."""
+
+    asked: str
+    solution: str
+    calculation: str
+
+
+Sheet = Callable[[random.Random], Problem]
+"""A kind of problem with its words fixed: draws the numbers."""
+
+Maker = Callable[[random.Random], Sheet]
+
+
+def math() -> Task:
+    """Levels 1–3: one-digit sums, two-digit sums, products and quotients; 4 and 5: word problems.
+
+    The corrupted prompt asks the same with other numbers.
+    """
+    chance = random.Random("math 1")
+    examples = [
+        example
+        for level, make in enumerate(LEVELS, start=1)
+        for example in _questions(level, make, chance)
+    ]
+    return Task(
+        "math",
+        version=1,
+        description="arithmetic and word problems with worked solutions, after one solved example",
+        splits=divide(examples),
+        form=Form("icl", 1),
+        shots=1,
+        instruction="Solve the problem step by step.",
+        measure="logprob",
+    )
+
+
+def _questions(level: int, make: Maker, chance: random.Random) -> list[Example]:
+    drawn: dict[str, tuple[Problem, Sheet]] = {}
+    while len(drawn) < PER_LEVEL:
+        sheet = make(chance)
+        problem = sheet(chance)
+        drawn.setdefault(problem.asked, (problem, sheet))
+    return [
+        _example(level, problem, _other(sheet, problem, chance))
+        for problem, sheet in drawn.values()
+    ]
+
+
+def _other(sheet: Sheet, problem: Problem, chance: random.Random) -> Problem | None:
+    """The same words with other numbers of the same length, if some are found."""
+    shape = _shape(problem.asked)
+    for _ in range(200):
+        other = sheet(chance)
+        if _shape(other.asked) == shape and other.solution != problem.solution:
+            return other
+    return None
+
+
+def _shape(text: str) -> str:
+    return "".join("0" if letter.isdigit() else letter for letter in text)
+
+
+def _example(level: int, problem: Problem, other: Problem | None) -> Example:
+    return Example(
+        f"Q: {problem.asked}\nA:",
+        f" {problem.solution}",
+        corrupted=f"Q: {other.asked}\nA:" if other else None,
+        corrupted_target=f" {other.solution}" if other else None,
+        group=problem.calculation,
+        metadata={"level": level},
+    )
+
+
+def _one_digit(chance: random.Random) -> Sheet:
+    sign = chance.choice("+-")
+
+    def draw(chance: random.Random) -> Problem:
+        one, two = chance.randint(1, 9), chance.randint(1, 9)
+        if sign == "+":
+            return _solved(f"{one} + {two}", one + two)
+        one, two = max(one, two), min(one, two)
+        return _solved(f"{one} - {two}", one - two)
+
+    return draw
+
+
+def _solved(calculation: str, result: int) -> Problem:
+    asked = f"What is {calculation}?"
+    solution = f"{calculation} = {result}. The answer is {result}."
+    return Problem(asked, solution, _key(calculation))
+
+
+def _two_digits(chance: random.Random) -> Sheet:
+    sign = chance.choice("+-")
+
+    def draw(chance: random.Random) -> Problem:
+        one, two = sorted((chance.randint(11, 89), chance.randint(11, 89)), reverse=True)
+        toward = 1 if sign == "+" else -1
+        tens, ones = two // 10 * 10, two % 10
+        first, result = one + toward * tens, one + toward * two
+        steps = f"{one} {sign} {tens} = {first}."
+        if ones:
+            steps += f" {first} {sign} {ones} = {result}."
+        calculation = f"{one} {sign} {two}"
+        solution = f"{steps} The answer is {result}."
+        return Problem(f"What is {calculation}?", solution, _key(calculation))
+
+    return draw
+
+
+def _table(chance: random.Random) -> Sheet:
+    sign = chance.choice("*/")
+
+    def draw(chance: random.Random) -> Problem:
+        one, two = chance.randint(2, 12), chance.randint(2, 12)
+        if sign == "*":
+            return _solved(f"{one} * {two}", one * two)
+        return _solved(f"{one * two} / {one}", two)
+
+    return draw
+
+
+def _story(stories: tuple[str, ...], chance: random.Random) -> Sheet:
+    story, name, thing = chance.choice(stories), chance.choice(NAMES), chance.choice(THINGS)
+
+    def draw(chance: random.Random) -> Problem:
+        asked, steps, result, calculation = tell(story, name, thing, chance)
+        return Problem(asked, f"{steps} The answer is {result}.", _key(calculation))
+
+    return draw
+
+
+def _key(calculation: str) -> str:
+    """The calculation, the same for 3 + 4 and 4 + 3, so that wording makes no new question."""
+    for sign in (" + ", " * "):
+        parts = calculation.split(sign)
+        if len(parts) == 2 and all(part.isdigit() for part in parts):
+            return sign.join(sorted(parts, key=int))
+    return calculation
+
+
+LEVELS: tuple[Maker, ...] = (
+    _one_digit,
+    _two_digits,
+    _table,
+    partial(_story, ONE_STEP),
+    partial(_story, TWO_STEPS),
+)

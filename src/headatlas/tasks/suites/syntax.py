@@ -1,0 +1,163 @@
+"""`syntax`: agreement with distractors, and sentences rewritten, as in BIG-bench's syntax tasks.
+
+Linguistic mappings, tense and subject–verb agreement (Srivastava et al. 2023, arXiv 2206.04615);
+words and sentences are our own.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from headatlas.tasks.example import Example
+from headatlas.tasks.forms import Form
+from headatlas.tasks.splits import divide
+from headatlas.tasks.task import Task
+
+PER_KIND = 120
+
+PEOPLE = """teacher doctor farmer painter pilot singer lawyer nurse gardener driver writer baker
+soldier sailor guard tailor actor dancer judge clerk hunter miner plumber student""".split()
+
+NAMES = {
+    "Anna": "She", "Maria": "She", "Clara": "She", "Julia": "She", "Helen": "She", "Susan": "She",
+    "Peter": "He", "Thomas": "He", "Robert": "He", "David": "He", "Martin": "He", "Henry": "He",
+}  # fmt: skip
+
+VERBS = """open opens opened door, paint paints painted wall, clean cleans cleaned window, wash washes
+washed shirt, carry carries carried basket, repair repairs repaired roof, move moves moved table,
+visit visits visited village, watch watches watched game, cook cooks cooked soup, answer answers
+answered letter, count counts counted coin, break breaks broke glass, write writes wrote poem, drive
+drives drove truck, take takes took train, buy buys bought house, sell sells sold horse, find finds
+found ring, hide hides hid map, steal steals stole bicycle, draw draws drew picture, sing sings sang
+song, eat eats ate cake, lose loses lost key, build builds built bridge, teach teaches taught
+lesson, follow follows followed path, remember remembers remembered name, plant plants planted
+tree"""
+
+ACTIONS = """laugh laughs, sleep sleeps, wait waits, smile smiles, work works, dance dances, swim
+swims, travel travels, complain complains, agree agrees, listen listens, whisper whispers"""
+
+BETWEEN = ("near the {}", "behind the {}", "beside the {}", "who likes the {}", "that the {} know")
+"""What stands between subject and verb; the last two are relative clauses."""
+
+
+@dataclass(frozen=True)
+class Verb:
+    """The forms of a verb, and something to do it to."""
+
+    base: str
+    third: str
+    past: str
+    thing: str
+
+
+VERB_LIST = [Verb(*words.split()) for words in VERBS.replace("\n", " ").split(", ")]
+ACTION_LIST = [tuple(words.split()) for words in ACTIONS.replace("\n", " ").split(", ")]
+
+
+def syntax() -> Task:
+    """Six kinds: agreement, past, plural, pronoun, question, negation.
+
+    The corrupted prompt has another subject number (agreement) or another verb.
+    """
+    chance = random.Random("syntax 1")
+    examples = [example for kind in KINDS for example in _draw(kind, chance)]
+    return Task(
+        "syntax",
+        version=1,
+        description="agreement with distractors and rewritten sentences, after one solved example",
+        splits=divide(examples),
+        form=Form("icl", 1),
+        shots=1,
+        instruction="Do what is asked with the grammar of the sentence.",
+        measure="logprob",
+    )
+
+
+def _draw(kind: str, chance: random.Random) -> list[Example]:
+    drawn: dict[str, Example] = {}
+    while len(drawn) < PER_KIND:
+        example = KINDS[kind](chance)
+        drawn.setdefault(example.prompt, example)
+    return [replace(each, metadata={"kind": kind}) for each in drawn.values()]
+
+
+def _agreement(chance: random.Random) -> Example:
+    """ "The guards near the nurse" → " laugh", not " laughs"."""
+    subject, other = chance.sample(PEOPLE, 2)
+    plural_form, singular_form = chance.choice(ACTION_LIST)
+    between = chance.choice(BETWEEN)
+    plural = chance.random() < 0.5
+    distractor = other if plural and not between.startswith("that") else f"{other}s"
+    choices = (f" {plural_form}.", f" {singular_form}.")
+
+    def prompt(plural: bool) -> str:
+        clause = between.replace("likes", "like") if plural else between
+        words = f"The {subject}{'s' if plural else ''} {clause.format(distractor)}"
+        return f"Q: Complete with the right form of {plural_form}: {words} …\nA: {words}"
+
+    return Example(
+        prompt(plural),
+        choices[not plural],
+        choices,
+        corrupted=prompt(not plural),
+        corrupted_target=choices[plural],
+        group=f"{subject} {plural_form}",
+    )
+
+
+def _rewrite(
+    task: str, write: Callable[[str, Verb], tuple[str, str]], subjects: list[str]
+) -> Callable[[random.Random], Example]:
+    """A kind that turns one sentence into another: `write` gives both for a subject and a verb."""
+
+    def make(chance: random.Random) -> Example:
+        subject = chance.choice(subjects)
+        verb, other = chance.sample(VERB_LIST, 2)
+        given, wanted = write(subject, verb)
+        spoiled, answer = write(subject, other)
+        return Example(
+            f"Q: {task}: {given}\nA:",
+            f" {wanted}",
+            corrupted=f"Q: {task}: {spoiled}\nA:",
+            corrupted_target=f" {answer}",
+            group=f"{subject} {verb.base}",
+        )
+
+    return make
+
+
+def _past(subject: str, verb: Verb) -> tuple[str, str]:
+    rest = f"the {verb.thing}."
+    return f"The {subject} {verb.third} {rest}", f"The {subject} {verb.past} {rest}"
+
+
+def _plural(subject: str, verb: Verb) -> tuple[str, str]:
+    rest = f"the {verb.thing}."
+    return f"The {subject} {verb.third} {rest}", f"The {subject}s {verb.base} {rest}"
+
+
+def _pronoun(subject: str, verb: Verb) -> tuple[str, str]:
+    rest = f"{verb.past} the {verb.thing}."
+    return f"{subject} {rest}", f"{NAMES[subject]} {rest}"
+
+
+def _question(subject: str, verb: Verb) -> tuple[str, str]:
+    given = f"The {subject} {verb.past} the {verb.thing}."
+    return given, f"Did the {subject} {verb.base} the {verb.thing}?"
+
+
+def _negation(subject: str, verb: Verb) -> tuple[str, str]:
+    given = f"The {subject} {verb.past} the {verb.thing}."
+    return given, f"The {subject} did not {verb.base} the {verb.thing}."
+
+
+KINDS: dict[str, Callable[[random.Random], Example]] = {
+    "agreement": _agreement,
+    "past": _rewrite("Write in the past tense", _past, PEOPLE),
+    "plural": _rewrite("Write with a plural subject", _plural, PEOPLE),
+    "pronoun": _rewrite("Replace the name with a pronoun", _pronoun, list(NAMES)),
+    "question": _rewrite("Turn into a question", _question, PEOPLE),
+    "negation": _rewrite("Write as a negation", _negation, PEOPLE),
+}
