@@ -18,11 +18,14 @@ def ablate(
         str | None, typer.Option(help="Only these heads, as LAYER.HEAD: 3.5,4.0 (default: all).")
     ] = None,
     examples: Annotated[
-        int | None, typer.Option(min=2, help="Only the first so many examples of the task.")
-    ] = None,
+        int, typer.Option(min=2, help="So many test questions of the task, the first ones.")
+    ] = 32,
     seeds: Annotated[
         int, typer.Option(min=1, help="Draw the solved examples anew so many times.")
     ] = 1,
+    columns: given.Columns = None,
+    file_format: given.FileFormat = None,
+    template: given.Template = None,
     device: given.Device = None,
     dtype: given.Dtype = None,
     attention: given.Attention = None,
@@ -39,6 +42,7 @@ def ablate(
     Examples:
       headatlas ablate --out atlas
       headatlas ablate --model Qwen/Qwen3-0.6B --task my.jsonl --out atlas
+      headatlas ablate --task antonym:instruction --out atlas
       headatlas ablate --heads 0.3,12.7 --out atlas
     """
     from headatlas.cli.work import load_verified, name_files, run_method
@@ -47,7 +51,8 @@ def ablate(
     from headatlas.tasks import load_task
 
     method = Ablation(heads=given.parse_heads(heads), examples=examples)
-    chosen = load_task(task)
+    how = given.parse_how(columns, template)
+    chosen = load_task(task, file_format=file_format, how=how, download=download)
     Store(Path(out)).check()
     loaded, checks = load_verified(
         model,

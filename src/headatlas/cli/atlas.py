@@ -38,7 +38,7 @@ def atlas(
 
     Store(out).check()
     task = load_task("singular-plural")
-    method = Ablation(examples=QUICK_EXAMPLES if quick else None)
+    method = Ablation(examples=QUICK_EXAMPLES) if quick else Ablation()
     loaded, checks = load_verified(
         model,
         device=device,

@@ -51,10 +51,19 @@ def _models() -> list[tuple[str, str]]:
 
 
 def _tasks() -> list[tuple[str, str]]:
-    from headatlas.tasks import BUILT_IN
+    from headatlas.tasks import BUILT_IN, load_task
 
-    rows = [(name, make().description) for name, make in BUILT_IN.items()]
-    return [*rows, ("FILE.jsonl", "your own: one object a line with prompt and target")]
+    rows = []
+    for name in BUILT_IN:
+        task = load_task(name)
+        count = sum(len(examples) for examples in task.splits.values())
+        rows.append((name, f"{task.description} ({count} questions)"))
+    return [
+        *rows,
+        ("FILE, FOLDER", "your own: .jsonl, .json, .csv, .tsv, .parquet with prompt and target"),
+        ("hub:NAME", "a data set of the Hugging Face hub, or a folder that holds one"),
+        ("TASK:FORM", "another form: icl, icl=N, instruction, plain; chat behind it"),
+    ]
 
 
 def _methods() -> list[tuple[str, str]]:

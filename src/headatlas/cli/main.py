@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from headatlas import __version__
-from headatlas.cli import ablate, atlas, doctor, listing, plot
+from headatlas.cli import ablate, atlas, doctor, listing, plot, task_baseline, task_check, task_show
 from headatlas.cli.screen import stderr
 from headatlas.errors import HeadAtlasError
 
@@ -26,6 +26,12 @@ app.command("ablate")(ablate.ablate)
 app.command("doctor")(doctor.doctor)
 app.command("plot")(plot.plot)
 app.command("list")(listing.list_things)
+
+task = typer.Typer(help="Look at tasks: what is asked, is a file sound, can the model do it?")
+task.command("show")(task_show.show)
+task.command("check")(task_check.check)
+task.command("baseline")(task_baseline.baseline)
+app.add_typer(task, name="task", no_args_is_help=True)
 
 INTERRUPTED = 130
 """The exit code that typer gives to Ctrl-C."""

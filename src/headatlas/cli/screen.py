@@ -23,6 +23,11 @@ stdout = Console()
 stderr = Console(stderr=True)
 
 
+def note(what: str) -> None:
+    """Something that the user should know; the work goes on."""
+    stderr.print(f"note: {what}", highlight=False, markup=False, soft_wrap=True)
+
+
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
     """Show that something of unknown length is going on."""
@@ -31,7 +36,7 @@ def waiting(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def progress_bar(what: str, total: int) -> Iterator[Report]:
+def progress_bar(what: str, total: int | None) -> Iterator[Report]:
     """A bar with the time left; what is inside gets a function to move it."""
     bar = Progress(
         TextColumn("{task.description}"),

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headatlas.cli.screen import duration, progress_bar, stderr, stdout, waiting
+from headatlas.cli.screen import duration, note, progress_bar, stdout, waiting
 
 if TYPE_CHECKING:
     from headatlas.methods import Method
@@ -39,15 +39,17 @@ def run_method(
     figure: str = "heatmap",
 ) -> list[Path]:
     """Compute what is missing, assemble the map, draw its figure; give the files."""
+    from headatlas.maps import load_map
     from headatlas.methods.method import package_versions
     from headatlas.runs.engine import run_units
     from headatlas.runs.store import Store, map_name, safe_name
     from headatlas.runs.unit import cut
 
     store = Store(out)
+    task = task.for_tokenizer(model.tokenizer)
     units = cut(model, task, method, range(seeds))
-    for remark in method.check(model, task):
-        stderr.print(f"note: {remark}", highlight=False)
+    for remark in (*task.remarks, *method.check(model, task)):
+        note(remark)
     store.open()
     start = time.perf_counter()
     began = datetime.now(UTC).isoformat(timespec="seconds")
@@ -71,6 +73,8 @@ def run_method(
             "machine": {"python": platform.python_version(), "system": platform.platform()},
         }
     )
+    if warning := load_map(path).provenance.get("task_warning"):
+        note(f"{model.spec.name} is {warning}; the map says so")
     kept = f", {len(outcome.skipped)} were there" if outcome.skipped else ""
     took = duration(sum(outcome.computed.values()))
     count = len(outcome.computed)

@@ -27,14 +27,14 @@ class Ablation:
     `effect[l,h]` = mean log P(target | head (l,h) removed) − mean log P(target), where the mean is
     over a target's tokens, then over examples. Negative: the task needs the head. `effect_se` is
     the standard error of that mean over examples. `heads` restricts the work to some heads, the
-    others are NaN; `examples` to the first so many examples.
+    others are NaN; `examples` to the first so many test questions (`None`: all).
 
     >>> Ablation(examples=8).settings()
     {'examples': 8}
     """
 
     heads: tuple[Head, ...] | None = None
-    examples: int | None = None
+    examples: int | None = 32
 
     name: ClassVar[str] = "ablation"
     version: ClassVar[int] = 1
@@ -61,7 +61,7 @@ class Ablation:
         return len(part["heads"])
 
     def check(self, model: Model, task: Task) -> list[str]:
-        examples = task.examples(0, self.examples)
+        examples = task.for_tokenizer(model.tokenizer).ask(limit=self.examples)
         rows = self._rows(model, task, examples)
         if left_out := len(examples) - len(rows):
             return [f"{left_out} of {len(examples)} examples are too long and are left out"]
@@ -86,7 +86,8 @@ class Ablation:
     ) -> Map:
         """The map of a task; with `part`, only its heads."""
         parts = [part] if part is not None else self.parts(model.spec)
-        examples = task.examples(seed, self.examples)
+        task = task.for_tokenizer(model.tokenizer)
+        examples = task.ask("test", seed, self.examples)
         rows = self._rows(model, task, examples)
         shape = (model.spec.n_layers, model.spec.n_heads)
         effect, error = np.full(shape, np.nan), np.full(shape, np.nan)

@@ -7,6 +7,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from headatlas.errors import TaskError
+from headatlas.methods.baseline import measure_baseline
 from headatlas.tasks import Example, Task
 
 if TYPE_CHECKING:
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from headatlas.models.model import Model
     from headatlas.models.spec import ModelSpec
     from headatlas.models.tokens import Tokens
+
+BASELINE_QUESTIONS = 64
+"""Questions that decide whether a map carries the warning of a task at chance level."""
 
 PACKAGES = ("headatlas", "torch", "transformers", "tokenizers", "numpy")
 
@@ -75,7 +79,12 @@ def encode_examples(model: Model, task: Task, examples: Sequence[Example]) -> li
 
 
 def provenance(model: Model, task: Task, method: Method, seed: int) -> dict[str, Any]:
-    """Where the numbers of a map come from, except what differs between equal runs."""
+    """Where the numbers of a map come from, except what differs between equal runs.
+
+    `task_warning` stands there when the untouched model is at chance level on the task.
+    """
+    baseline = measure_baseline(model, task, limit=BASELINE_QUESTIONS)
+    notes = {"task_warning": baseline.warning(), "task_remarks": list(task.remarks)}
     return {
         "model": model.spec.name,
         "model_hash": model.fingerprint,
@@ -84,11 +93,15 @@ def provenance(model: Model, task: Task, method: Method, seed: int) -> dict[str,
         "kernel": model.spec.kernel,
         "task": task.name,
         "task_hash": task.hash,
+        "task_form": str(task.form),
+        "task_accuracy": baseline.accuracy,
+        "task_chance": baseline.chance,
         "method": method.name,
         "method_version": method.version,
         "settings": method.settings(),
         "seed": seed,
         "packages": package_versions(),
+        **{key: note for key, note in notes.items() if note},
     }
 
 

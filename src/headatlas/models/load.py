@@ -86,6 +86,17 @@ def load_model(
         raise ModelError(f"{name} cannot be run: {_first_line(error)}.") from error
 
 
+def load_tokenizer(
+    name: str = EMBEDDED, *, download: bool = False
+) -> PreTrainedTokenizerBase | None:
+    """The tokenizer of a model without its weights; `None` if it has none."""
+    folder = _resolve(str(name))
+    local = {"local_files_only": not download or folder is not None, "trust_remote_code": False}
+    source = str(folder or name)
+    _load_config(name, source, local)
+    return _load_tokenizer(name, source, folder, local)
+
+
 def _resolve(name: str) -> Path | None:
     """The folder to load from; `None` for a hub name."""
     if name == EMBEDDED:

@@ -52,13 +52,28 @@ def encode(tokenizer: PreTrainedTokenizerBase, prompt: str, target: str) -> Toke
     """Tokenise prompt and target as one text and find the target's tokens in it.
 
     Prompt and target are joined as they are: a target that follows a space brings it along. The
-    target starts at the first token that differs from the tokens of the prompt alone, so a token
-    that reaches over the border belongs to the target.
+    target starts at the first token that reaches into the target's text, so a token that reaches
+    over the border belongs to the target.
     """
     start = leading_special_tokens(tokenizer)
-    whole = _ids(tokenizer, prompt + target)
-    alone = _ids(tokenizer, prompt)
-    return Tokens(start + whole, len(start) + common_prefix([whole, alone]))
+    whole, border = _split(tokenizer, prompt, target)
+    return Tokens(start + whole, len(start) + border)
+
+
+def _split(
+    tokenizer: PreTrainedTokenizerBase, prompt: str, target: str
+) -> tuple[tuple[int, ...], int]:
+    """The tokens of the whole text, and the number of the first one of the target."""
+    if tokenizer.is_fast:
+        found = tokenizer(prompt + target, add_special_tokens=False, return_offsets_mapping=True)
+        whole = tuple(found["input_ids"])
+        for number, (_, end) in enumerate(found["offset_mapping"]):
+            if end > len(prompt):
+                return whole, number
+    else:
+        whole = _ids(tokenizer, prompt + target)
+    # a tokenizer that does not say which text a token stands for: where the prompt alone differs
+    return whole, common_prefix([whole, _ids(tokenizer, prompt)])
 
 
 def encode_prompt(tokenizer: PreTrainedTokenizerBase, prompt: str) -> tuple[int, ...]:

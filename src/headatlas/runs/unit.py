@@ -45,6 +45,7 @@ class Unit:
 
 def cut(model: Model, task: Task, method: Method, seeds: Iterable[int]) -> list[Unit]:
     """The units of a method on a task."""
+    task = task.for_tokenizer(model.tokenizer)
     return [
         Unit(
             model.fingerprint,

@@ -5,21 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from headatlas.errors import TaskError
 from headatlas.tasks.example import Example
 
-
-class Tokenizer(Protocol):
-    """What tasks need of a tokenizer."""
-
-    chat_template: Any
-    bos_token: Any
-
-    def __call__(self, text: str, **options: Any) -> Any: ...
-    def decode(self, ids: Any, **options: Any) -> Any: ...
-    def apply_chat_template(self, messages: Any, **options: Any) -> Any: ...
+Tokenizer = Any
+"""A tokenizer of `transformers`; tasks are independent of the package."""
 
 
 @dataclass(frozen=True)
@@ -101,9 +93,7 @@ def _apply_template(tokenizer: Tokenizer, turns: list[dict[str, str]]) -> str:
     if not getattr(tokenizer, "chat_template", None):
         raise TaskError("this model has no chat template: leave ':chat' away.")
     try:
-        text = str(
-            tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
-        )
+        text = str(tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
     except Exception as error:  # whatever a template from outside does
         raise TaskError(
             f"the model's chat template cannot show this task: {str(error)[:120]}."

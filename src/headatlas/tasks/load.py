@@ -40,7 +40,7 @@ HUB = "hub:"
 def load_task(
     name: str,
     *,
-    format: str | None = None,
+    file_format: str | None = None,
     how: How | None = None,
     download: bool = False,
 ) -> Task:
@@ -51,12 +51,12 @@ def load_task(
     """
     base, words = split_name(name)
     if base in BUILT_IN:
-        if format or (how and (how.columns or how.template)):
+        if file_format or (how and (how.columns or how.template)):
             raise TaskError(f"'{base}' is built in: format, columns and template are for files.")
         return _built_in(base).put_as(words)
     sources = open_sources(base, download)
     stem = Path(base.removeprefix(HUB).partition("#")[0]).stem or "task"
-    return read_task(stem, sources, format, how).put_as(words)
+    return read_task(stem, sources, file_format, how).put_as(words)
 
 
 def open_sources(name: str, download: bool = False) -> list[Source]:

@@ -24,8 +24,8 @@ class Task:
 
     `splits` holds the questions: `examples` are shown solved in prompts, `train` is for fitting,
     `select` for choosing heads, `test` for scoring. `form` says how a question is put, `shots` how
-    many solved examples the form `icl` has by itself. `measure` is what tells whether a model can do
-    the task: `accuracy`, or `logprob` against shuffled targets where answers are too long to be
+    many solved examples the form `icl` has by itself. `measure` tells whether a model can do the
+    task: `accuracy`, or `logprob` against shuffled targets where answers are too long to be
     given word for word. Where `shuffling_corrupts`, solved examples with shuffled answers make the
     corrupted prompt. `remarks` are what a reader left out, and why.
 
@@ -155,11 +155,12 @@ class Task:
         rows = []
         for question in questions:
             row = self._write(question, shots)
+            corrupted = None
             if question.corrupted is not None:
-                other = self._write(replace(question, prompt=question.corrupted), shots).prompt
-            else:
-                other = self._write(question, spoiled).prompt if spoiled else None
-            rows.append(replace(row, corrupted=other))
+                corrupted = self._write(replace(question, prompt=question.corrupted), shots).prompt
+            elif spoiled:
+                corrupted = self._write(question, spoiled).prompt
+            rows.append(replace(row, corrupted=corrupted))
         return rows
 
     def _write(self, question: Example, shots: Sequence[Example]) -> Example:

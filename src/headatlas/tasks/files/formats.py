@@ -53,8 +53,8 @@ class Format:
 
 
 FORMATS: dict[str, Format] = {
-    format.name: format
-    for format in (
+    each.name: each
+    for each in (
         Format("cogqa", "CogQA: questions in labelled steps", guarded(read_cogqa),
                ("question", "generated"), measure="logprob"),
         Format("blimp", "BLiMP: minimal pairs of sentences", guarded(read_blimp),
@@ -112,9 +112,9 @@ def format_of(source: Source, wanted: str | None, how: How) -> Format:
     if how.columns:
         return FORMATS["columns"]
     for row in islice(_sound(source.rows()), 1):
-        for format in FORMATS.values():
-            if all(_has(row.record, sign) for sign in format.signs):
-                return format
+        for each in FORMATS.values():
+            if all(_has(row.record, sign) for sign in each.signs):
+                return each
     return FORMATS["columns"]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from headatlas.errors import TaskError
 from headatlas.tasks.files.formats import split_in
-from headatlas.tasks.files.rows import Place, Row, Rows, Source, Unreadable
+from headatlas.tasks.files.rows import Place, Row, Rows, Source, UnreadableError
 
 
 def hub_sources(name: str, download: bool = False) -> list[Source]:
@@ -34,7 +34,7 @@ def hub_sources(name: str, download: bool = False) -> list[Source]:
         else:
             content = datasets.load_dataset(str(folder), config or None, streaming=True)
     except Exception as error:  # datasets raises whatever its builders do
-        raise Unreadable(f"the data set '{name}' cannot be read: {_first(error)}.") from error
+        raise UnreadableError(f"the data set '{name}' cannot be read: {_first(error)}.") from error
     parts = content if isinstance(content, Mapping) else {"": content}
     return [
         Source(f"{name} [{split}]" if split else name, partial(_rows, name, rows), split_in(split))
@@ -63,7 +63,7 @@ def _rows(name: str, rows: Iterable[Mapping[str, Any]]) -> Rows:
     except TaskError:
         raise
     except Exception as error:  # a builder fails in the middle of a broken file
-        raise Unreadable(f"the data set '{name}' cannot be read: {_first(error)}.") from error
+        raise UnreadableError(f"the data set '{name}' cannot be read: {_first(error)}.") from error
 
 
 def _first(error: Exception) -> str:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from headatlas.tasks.files.rows import Place, Problem, Unreadable
+from headatlas.tasks.files.rows import Place, Problem, UnreadableError
 
 LONGEST_LINE = 16 * 2**20
 """Bytes of the longest line that is read; beyond it a file is not lines of examples."""
@@ -22,11 +22,11 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
         with path.open("rb") as file:
             yield file
     except OSError as error:
-        raise Unreadable(f"the task file {path} cannot be read: {error.strerror}.") from error
+        raise UnreadableError(f"the task file {path} cannot be read: {error.strerror}.") from error
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str] | Problem]:
-    """Numbered lines without their ends (\\n, \\r\\n or \\r); a line that is not UTF-8 is a problem."""
+    """Numbered lines without their ends, \\n, \\r\\n or \\r; one that is not UTF-8 is a problem."""
     number = 0
     with opened(path) as file:
         while raw := file.readline(LONGEST_LINE):

@@ -14,7 +14,7 @@ from headatlas.tasks.functions import FUNCTIONS, sub_question
 QUESTION_AND_ANSWER = "Q: {prompt}\nA: {target}"
 
 
-class Wrong(Exception):
+class WrongFieldError(Exception):
     """A field of a record that cannot be used."""
 
     def __init__(self, column: str, what: str) -> None:
@@ -37,7 +37,7 @@ def read_blimp(row: Row, how: How) -> Finds:
     while same < min(len(words), len(others)) and words[same] == others[same]:
         same += 1
     if good == bad or same == len(words) or same == len(others):
-        raise Wrong("sentence_bad", "does not differ in a word from the good sentence")
+        raise WrongFieldError("sentence_bad", "does not differ in a word from the good sentence")
     if same == 0:
         yield Problem(row.place, "sentence_bad", "differs from the first word on", skipped=True)
         return
@@ -57,7 +57,7 @@ def read_gsm8k(row: Row, how: How) -> Finds:
     question, answer = _text(row.record, "question"), _text(row.record, "answer")
     worked, mark, result = answer.rpartition("####")
     if not mark or not result.strip():
-        raise Wrong("answer", "has no line '#### result'")
+        raise WrongFieldError("answer", "has no line '#### result'")
     worked = re.sub(r"<<[^<>]*>>", "", worked).strip()
     solution = f"{worked}\nThe answer is {result.strip()}." if worked else result.strip()
     prompt, target = How(template=how.template or QUESTION_AND_ANSWER).write(question, solution)
@@ -70,7 +70,9 @@ def read_cogqa(row: Row, how: How) -> Finds:
     question = _unescape(_text(row.record, "question"))
     steps = row.record.get("generated")
     if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
-        raise Wrong("generated", f"is {shown(steps)}, but should be a list of sub-questions")
+        raise WrongFieldError(
+            "generated", f"is {shown(steps)}, but should be a list of sub-questions"
+        )
     known = {function.casefold(): function for function in FUNCTIONS}
     told: list[tuple[str, str]] = []
     for number, step in enumerate(steps, start=1):
@@ -79,7 +81,7 @@ def read_cogqa(row: Row, how: How) -> Finds:
             asked = _unescape(_text(step, "subquestion", part))
             answer = _unescape(_text(step, "answer", part))
             label = _text(step, "cognitive_skill", part)
-        except Wrong as wrong:
+        except WrongFieldError as wrong:
             yield Problem(row.place, wrong.column, str(wrong), skipped=True)
             continue
         if function := known.get(label.strip().casefold()):
@@ -94,14 +96,16 @@ def read_cogqa(row: Row, how: How) -> Finds:
 
 
 def read_big_bench(row: Row, how: How) -> Finds:
-    """A BIG-bench task (Srivastava et al. 2023): `input` with `target`, `target_scores`, or both."""
+    """A BIG-bench task (Srivastava et al. 2023): `input` with `target` or `target_scores`."""
     asked = _text(row.record, "input")
     scores, targets = row.record.get("target_scores"), row.record.get("target")
     choices: tuple[str, ...] = ()
     if isinstance(scores, dict) and scores:
         numbers = [value for value in scores.values() if isinstance(value, int | float)]
         if len(numbers) != len(scores) or max(numbers) <= 0:
-            raise Wrong("target_scores", f"is {shown(scores)}, but should be a number per choice")
+            raise WrongFieldError(
+                "target_scores", f"is {shown(scores)}, but should be a number per choice"
+            )
         choices = tuple(check_text(str(choice)) for choice in scores) if len(scores) > 1 else ()
         targets = max(scores, key=lambda choice: scores[choice])
     if isinstance(targets, list) and targets:
@@ -127,7 +131,7 @@ def guarded(read: Any) -> Any:
     def read_row(row: Row, how: How) -> Iterator[Found | Problem]:
         try:
             yield from read(row, how)
-        except Wrong as wrong:
+        except WrongFieldError as wrong:
             yield Problem(row.place, wrong.column, str(wrong))
 
     return read_row
@@ -136,15 +140,15 @@ def guarded(read: Any) -> Any:
 def _text(record: Mapping[str, Any], column: str, within: str = "") -> str:
     value, name = record.get(column), f"{within}.{column}" if within else column
     if value is None:
-        raise Wrong(name, "is missing")
+        raise WrongFieldError(name, "is missing")
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
-        raise Wrong(name, f"is {shown(value)}, but should be text")
+        raise WrongFieldError(name, f"is {shown(value)}, but should be text")
     try:
         return check_text(value)
     except ValueError as error:
-        raise Wrong(name, str(error)) from None
+        raise WrongFieldError(name, str(error)) from None
 
 
 def _word(header: Mapping[str, Any], key: str, default: str) -> str:

@@ -22,11 +22,11 @@ PROBLEMS_SHOWN = 100
 
 
 def read_task(
-    name: str, sources: Sequence[Source], format: str | None = None, how: How | None = None
+    name: str, sources: Sequence[Source], file_format: str | None = None, how: How | None = None
 ) -> Task:
     """The task of one or more sources of rows; the first problem refuses it."""
     how = how or How()
-    kind = format_of(sources[0], format, how)
+    kind = format_of(sources[0], file_format, how)
     found: list[Found] = []
     left_out: Counter[str] = Counter()
     for source in sources:
@@ -53,13 +53,13 @@ def read_task(
     return _make(name, kind, splits, tuple(remarks))
 
 
-def find(source: Source, format: Format, how: How) -> Iterator[Found | Problem]:
+def find(source: Source, kind: Format, how: How) -> Iterator[Found | Problem]:
     """Everything in a source, in order: examples, and what cannot be used."""
     for row in source.rows():
         if isinstance(row, Problem):
             yield row
         else:
-            yield from format.read(row, how)
+            yield from kind.read(row, how)
 
 
 def _make(name: str, kind: Format, splits: Splits, remarks: tuple[str, ...]) -> Task:
@@ -129,13 +129,13 @@ class FileReport:
 
 def check_source(
     source: Source,
-    format: str | None = None,
+    file_format: str | None = None,
     how: How | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> FileReport:
     """Read a whole source, however large, and count what is there and what is wrong."""
     how = how or How()
-    kind = format_of(source, format, how)
+    kind = format_of(source, file_format, how)
     report = FileReport(kind.name)
     home: dict[int, str | None] = {}
     prompts: set[int] = set()

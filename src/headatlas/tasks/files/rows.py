@@ -60,7 +60,7 @@ class Source:
     split: str | None = None
 
 
-class Unreadable(TaskError):
+class UnreadableError(TaskError):
     """A file that cannot be read at all."""
 
 

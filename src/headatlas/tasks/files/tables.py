@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headatlas.tasks.files.lines import opened, read_lines
-from headatlas.tasks.files.rows import Place, Problem, Row, Rows, Unreadable
+from headatlas.tasks.files.rows import Place, Problem, Row, Rows, UnreadableError
 
 ROWS_AT_A_TIME = 1024
 
@@ -82,7 +82,7 @@ def read_parquet(path: Path) -> Rows:
                     yield Row(Place(number, "row"), _plain(record), {})
         except (pyarrow.ArrowException, UnicodeDecodeError, MemoryError) as error:
             reason = (str(error).splitlines() or ["no reason given"])[0]
-            raise Unreadable(f"{path} is not a sound Parquet file: {reason[:120]}.") from error
+            raise UnreadableError(f"{path} is not a sound Parquet file: {reason[:120]}.") from error
 
 
 def _plain(record: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ PER_LEVEL = 120
 
 @dataclass(frozen=True)
 class Problem:
-    """A question, its worked solution, and the calculation behind it, which is the question's key."""
+    """A question, its worked solution, and the calculation behind it: the question's key."""
 
     asked: str
     solution: str

@@ -25,15 +25,17 @@ NAMES = {
     "Peter": "He", "Thomas": "He", "Robert": "He", "David": "He", "Martin": "He", "Henry": "He",
 }  # fmt: skip
 
-VERBS = """open opens opened door, paint paints painted wall, clean cleans cleaned window, wash washes
-washed shirt, carry carries carried basket, repair repairs repaired roof, move moves moved table,
-visit visits visited village, watch watches watched game, cook cooks cooked soup, answer answers
-answered letter, count counts counted coin, break breaks broke glass, write writes wrote poem, drive
-drives drove truck, take takes took train, buy buys bought house, sell sells sold horse, find finds
-found ring, hide hides hid map, steal steals stole bicycle, draw draws drew picture, sing sings sang
-song, eat eats ate cake, lose loses lost key, build builds built bridge, teach teaches taught
-lesson, follow follows followed path, remember remembers remembered name, plant plants planted
-tree"""
+VERBS = """
+open opens opened door, paint paints painted wall, clean cleans cleaned window, wash washes washed
+shirt, carry carries carried basket, repair repairs repaired roof, move moves moved table, visit
+visits visited village, watch watches watched game, cook cooks cooked soup, answer answers
+answered letter, count counts counted coin, break breaks broke glass, write writes wrote poem,
+drive drives drove truck, take takes took train, buy buys bought house, sell sells sold horse,
+find finds found ring, hide hides hid map, steal steals stole bicycle, draw draws drew picture,
+sing sings sang song, eat eats ate cake, lose loses lost key, build builds built bridge, teach
+teaches taught lesson, follow follows followed path, remember remembers remembered name, plant
+plants planted tree
+"""
 
 ACTIONS = """laugh laughs, sleep sleeps, wait waits, smile smiles, work works, dance dances, swim
 swims, travel travels, complain complains, agree agrees, listen listens, whisper whispers"""
@@ -52,8 +54,8 @@ class Verb:
     thing: str
 
 
-VERB_LIST = [Verb(*words.split()) for words in VERBS.replace("\n", " ").split(", ")]
-ACTION_LIST = [tuple(words.split()) for words in ACTIONS.replace("\n", " ").split(", ")]
+VERB_LIST = [Verb(*words.split()) for words in VERBS.split(",")]
+ACTION_LIST = [tuple(words.split()) for words in ACTIONS.split(",")]
 
 
 def syntax() -> Task:
@@ -84,7 +86,7 @@ def _draw(kind: str, chance: random.Random) -> list[Example]:
 
 
 def _agreement(chance: random.Random) -> Example:
-    """ "The guards near the nurse" → " laugh", not " laughs"."""
+    """The guards near the nurse: " laugh", not " laughs"."""
     subject, other = chance.sample(PEOPLE, 2)
     plural_form, singular_form = chance.choice(ACTION_LIST)
     between = chance.choice(BETWEEN)

@@ -7,6 +7,7 @@ et al. 2022 (arXiv 2209.11895).
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -135,7 +136,7 @@ def _is_single(tokenizer: Any, word: str, between: str) -> bool:
     return extra == (1 if between == " " else 1 + tokens(between))
 
 
-TOKEN_TASKS = {
+TOKEN_TASKS: dict[str, Callable[[], Task]] = {
     "aba": partial(pattern, "aba"),
     "abb": partial(pattern, "abb"),
     "induction": induction,

@@ -47,10 +47,8 @@ TWO_STEPS = (
 )
 
 
-def tell(
-    story: str, name: str, thing: str, chance: random.Random
-) -> tuple[str, str, int, str]:
-    """A story with numbers of its own: the question, the steps written out, the result, the calculation."""
+def tell(story: str, name: str, thing: str, chance: random.Random) -> tuple[str, str, int, str]:
+    """A story with numbers of its own: question, steps written out, result, calculation."""
     text, _, steps = story.partition("|")
     a, c = chance.randint(6, 40), chance.randint(2, 9)
     b = chance.randint(2, a - 1)

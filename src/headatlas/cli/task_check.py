@@ -1,0 +1,94 @@
+"""headatlas task check"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headatlas.cli import options as given
+from headatlas.cli.screen import progress_bar, stdout
+
+if TYPE_CHECKING:
+    from headatlas.tasks.files.read import FileReport
+
+
+def check(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="File, folder or hub:NAME.")],
+    columns: given.Columns = None,
+    file_format: given.FileFormat = None,
+    template: given.Template = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    download: given.Download = False,
+) -> None:
+    """Read a task file of any size and report what is there, line by line for what is wrong.
+
+    The exit code is 2 if something is wrong.
+
+    \b
+    Examples:
+      headatlas task check my.jsonl
+      headatlas task check my.csv --columns prompt=question,target=answer
+    """
+    from headatlas.tasks import open_sources
+    from headatlas.tasks.files.read import check_source
+
+    how = given.parse_how(columns, template)
+    reports = {}
+    for source in open_sources(file, download):
+        with progress_bar(f"reading {source.name}", None) as advance:
+            reports[source.name] = check_source(source, file_format, how, advance)
+    if as_json:
+        data = {name: _as_data(report) for name, report in reports.items()}
+        typer.echo(json.dumps(data, indent=1, ensure_ascii=False))
+    else:
+        for name, report in reports.items():
+            _print(name, report)
+    if any(report.problems or not report.examples for report in reports.values()):
+        raise typer.Exit(2)
+
+
+def _as_data(report: FileReport) -> dict[str, Any]:
+    return asdict(report) | {"shown": [str(problem) for problem in report.shown]}
+
+
+def _print(name: str, report: FileReport) -> None:
+    def say(text: str, style: str = "") -> None:
+        stdout.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+    say(f"{name}: {report.format}")
+    for problem in report.shown:
+        mark, style = ("left out", "yellow") if problem.skipped else ("wrong", "red")
+        say(f"  {mark:8} {problem}", style)
+    more = report.problems + sum(report.left_out.values()) - len(report.shown)
+    if more > 0:
+        say(f"  … and {more:,} more")
+    say(f"  {report.examples:,} examples of {report.questions:,} questions")
+    facts = {
+        "by split": report.splits,
+        "by function": report.functions,
+        "left out": report.left_out,
+    }
+    for fact, counts in facts.items():
+        if counts:
+            listed = ", ".join(f"{key} {count:,}" for key, count in counts.most_common(20))
+            say(f"  {fact}: {listed}")
+    if report.with_choices:
+        say(f"  {report.with_choices:,} with choices")
+    if report.with_corrupted:
+        say(f"  {report.with_corrupted:,} with a corrupted prompt")
+    for count, what in (
+        (report.repeated, "repeat a prompt that stood before"),
+        (report.crossing, "stand in another split than their question; a run leaves them out"),
+        (report.without_space, "have no space between prompt and target (they are joined as is)"),
+    ):
+        if count:
+            say(f"  note: {count:,} {what}")
+    if report.problems:
+        say(f"  {report.problems:,} wrong: a run would refuse this file", "red")
+    elif report.examples:
+        say("  sound", "green")
+    else:
+        say("  no example found", "red")
