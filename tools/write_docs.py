@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tools")]
 
 WIDTH = 100
 
@@ -35,6 +35,14 @@ def cli_page() -> str:
     return "\n".join(parts) + "\n"
 
 
+def tasks_page() -> str:
+    """docs/tasks.md"""
+    import task_page
+
+    task_page.measure_missing()
+    return task_page.page()
+
+
 def _helps() -> Iterator[tuple[str, str]]:
     from typer.main import get_command
     from typer.testing import CliRunner
@@ -42,16 +50,23 @@ def _helps() -> Iterator[tuple[str, str]]:
     from headatlas.cli.main import app
 
     runner = CliRunner(env={"COLUMNS": str(WIDTH), "TERM": "dumb", "NO_COLOR": "1"})
-    names = sorted(get_command(app).commands)  # type: ignore[attr-defined]
-    for arguments in ([], *([name] for name in names)):
+    for arguments in ([], *_commands(get_command(app))):
         result = runner.invoke(app, [*arguments, "--help"], prog_name="headatlas")
         lines = (line.rstrip() for line in result.output.splitlines())
         yield " ".join(["headatlas", *arguments]), "\n".join(lines).strip("\n")
 
 
+def _commands(group: object) -> Iterator[list[str]]:
+    """The words of every command, also of those within commands."""
+    for name, command in sorted(getattr(group, "commands", {}).items()):
+        yield [name]
+        yield from ([name, *words] for words in _commands(command))
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "architectures.md": architectures_page,
     "cli.md": cli_page,
+    "tasks.md": tasks_page,
 }
 
 

@@ -38,7 +38,7 @@ def check(
     how = given.parse_how(columns, template)
     reports = {}
     for source in open_sources(file, download):
-        with progress_bar(f"reading {source.name}", None) as advance:
+        with progress_bar(f"reading {source.name}", source.count()) as advance:
             reports[source.name] = check_source(source, file_format, how, advance)
     if as_json:
         data = {name: _as_data(report) for name, report in reports.items()}

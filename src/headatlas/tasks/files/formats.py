@@ -22,7 +22,7 @@ from headatlas.tasks.files.published import (
     read_gsm8k,
 )
 from headatlas.tasks.files.rows import Problem, Row, Rows, Source
-from headatlas.tasks.files.tables import read_csv, read_parquet, read_tsv
+from headatlas.tasks.files.tables import count_rows, read_csv, read_parquet, read_tsv
 
 CONTAINERS: dict[str, Callable[[Path], Rows]] = {
     ".jsonl": read_jsonl,
@@ -90,7 +90,7 @@ def _source(path: Path, split: str | None) -> Source:
         raise TaskError(
             f"{path} is not a task file: its name should end in one of {', '.join(CONTAINERS)}."
         )
-    return Source(str(path), partial(container, path), split)
+    return Source(str(path), partial(container, path), split, partial(count_rows, path))
 
 
 def split_in(name: str) -> str | None:

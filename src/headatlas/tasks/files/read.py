@@ -19,6 +19,7 @@ MOST = 100_000
 """Examples of a file that a task takes; more than that no method needs."""
 
 PROBLEMS_SHOWN = 100
+ROWS_TOLD = 1000
 
 
 def read_task(
@@ -144,8 +145,8 @@ def check_source(
             _note(report, each)
         else:
             _count(report, each, home, prompts)
-        if progress is not None and number % 10_000 == 0:
-            progress(number)
+        if progress is not None and number % ROWS_TOLD == 0:
+            progress(ROWS_TOLD)
     report.questions = len(home)
     return report
 

@@ -53,11 +53,15 @@ Rows = Iterator[Row | Problem]
 
 @dataclass(frozen=True)
 class Source:
-    """Rows that can be read, what to call them in messages, and the split that they are."""
+    """Rows that can be read, what to call them in messages, and the split that they are.
+
+    `count` says about how many there are, for the time left; `None` if that is not known.
+    """
 
     name: str
     rows: Callable[[], Rows]
     split: str | None = None
+    count: Callable[[], int | None] = lambda: None
 
 
 class UnreadableError(TaskError):
