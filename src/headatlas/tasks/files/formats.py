@@ -40,7 +40,8 @@ CONTAINERS: dict[str, Callable[[Path], Rows]] = {
 class Format:
     """What records mean: how they become examples, and how the task is put.
 
-    `signs` are the fields by which a record of this format is known.
+    `signs` are the fields by which a record of this format is known; behind `~` stands what the
+    field's text holds.
     """
 
     name: str
@@ -60,7 +61,7 @@ FORMATS: dict[str, Format] = {
         Format("blimp", "BLiMP: minimal pairs of sentences", guarded(read_blimp),
                ("sentence_good", "sentence_bad")),
         Format("gsm8k", "GSM8K: word problems with worked answers", guarded(read_gsm8k),
-               ("question", "answer"), shots=1, measure="logprob"),
+               ("question", "answer~####"), shots=1, measure="logprob"),
         Format("big-bench", "a BIG-bench task", guarded(read_big_bench),
                ("input", "target_scores|target"), shots=1),
         Format("function-vectors", "pairs of input and output", read_function_vectors,
@@ -123,4 +124,5 @@ def _sound(rows: Rows) -> Iterator[Row]:
 
 
 def _has(record: Mapping[str, Any], sign: str) -> bool:
-    return any(name in record for name in sign.split("|"))
+    field, _, text = sign.partition("~")
+    return any(name in record and text in str(record[name]) for name in field.split("|"))

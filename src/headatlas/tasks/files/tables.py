@@ -80,7 +80,7 @@ def read_parquet(path: Path) -> Rows:
                 for record in block.to_pylist():
                     number += 1
                     yield Row(Place(number, "row"), _plain(record), {})
-        except (pyarrow.ArrowException, UnicodeDecodeError, MemoryError) as error:
+        except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
             reason = (str(error).splitlines() or ["no reason given"])[0]
             raise UnreadableError(f"{path} is not a sound Parquet file: {reason[:120]}.") from error
 

@@ -7,7 +7,7 @@ et al. 2022 (arXiv 2209.11895).
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -19,8 +19,10 @@ from headatlas.tasks.suites.listed import read_list
 from headatlas.tasks.task import Task
 
 QUESTIONS, SOLVED, SHOTS = 400, 60, 4
-WORDS, FEWEST = 300, 40
+WORDS, FEWEST = 300, 24
 """Tokens that a task is made of, and the fewest that will do."""
+
+LISTS = ("antonym", "capitalize", "english_french", "present_past", "singular_plural")
 
 LENGTH = 12
 """Different words of a repeated sequence."""
@@ -103,37 +105,55 @@ def _repeat(drawn: list[str], chance: random.Random) -> Example:
 
 
 def single_tokens(tokenizer: Any, between: str, chance: random.Random) -> list[str]:
-    """Words that are one token each, also beside `between`; without a tokenizer, common words."""
+    """Words that are one token each, also beside `between`; without a tokenizer, common words.
+
+    Common words that the vocabulary holds are taken first; then, in a vocabulary of another
+    language, its own words; then letters, where tokens are bytes.
+    """
+    common = sorted({word for name in LISTS for word, _ in read_list(name)})
+    chance.shuffle(common)
     if tokenizer is None:
-        common = [word for word, _ in read_list("capitalize") + read_list("singular_plural")]
-        words = sorted(set(common))
-        return chance.sample(words, WORDS)
+        return common[:WORDS]
     ids = list(range(len(tokenizer)))
     chance.shuffle(ids)
-    for shortest in (3, 1):  # a vocabulary of bytes has letters only
-        found: list[str] = []
-        for word in (str(tokenizer.decode([each])).strip() for each in ids):
-            fits = word.isascii() and word.isalpha() and len(word) >= shortest
-            if fits and word not in found and _is_single(tokenizer, word, between):
-                found.append(word)
+    glued = between == " "
+    for words, longer, together in (
+        (common, 2, glued),
+        (_words(tokenizer, ids), 2, glued),
+        (_words(tokenizer, ids), 0, False),
+    ):
+        found: dict[str, str] = {}  # by the word in lower case: case alone makes no other word
+        for word in words:
+            fits = len(word) > longer and word.lower() not in found
+            if fits and _is_single(tokenizer, word, between, together):
+                found[word.lower()] = word
                 if len(found) == WORDS:
-                    return found
+                    break
         if len(found) >= FEWEST:
-            return found
+            return list(found.values())
     raise TaskError(
         f"the vocabulary has only {len(found)} words of one token, but a task of tokens needs "
         f"{FEWEST}."
     )
 
 
-def _is_single(tokenizer: Any, word: str, between: str) -> bool:
-    """Whether one more word is one more token, apart from what stands between."""
+def _words(tokenizer: Any, ids: list[int]) -> Iterator[str]:
+    """The tokens of a vocabulary that are words or letters."""
+    for word in (str(tokenizer.decode([each])).strip() for each in ids):
+        if word.isascii() and word.isalpha():
+            yield word
 
-    def tokens(text: str) -> int:
-        return len(tokenizer(text, add_special_tokens=False)["input_ids"])
 
-    extra = tokens(between.join([word] * 5)) - tokens(between.join([word] * 4))
-    return extra == (1 if between == " " else 1 + tokens(between))
+def _is_single(tokenizer: Any, word: str, between: str, glued: bool) -> bool:
+    """Whether one more word is one more token, with what stands between in it or apart from it."""
+
+    def tokens(text: str) -> list[int]:
+        return list(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    whole, less = tokens(between.join([word] * 5)), tokens(between.join([word] * 4))
+    added = whole[len(less) :]
+    own = tokens(word)[-1:]
+    return len(added) == 1 if glued else bool(own) and added == tokens(between) + own
 
 
 TOKEN_TASKS: dict[str, Callable[[], Task]] = {

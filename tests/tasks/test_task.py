@@ -1,0 +1,226 @@
+"""The task type: forms, batches, hash."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import islice
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headatlas.errors import TaskError
+from headatlas.tasks import BUILT_IN, Example, Form, Task, load_task
+
+WORDS = [Example(f"Q: {word}\nA:", f" {word.upper()}") for word in "abcdefghijklmnopqrst"]
+
+
+def test_forms_of_one_task():
+    icl, instruction, plain = (
+        load_task(f"antonym:{form}").ask(limit=1)[0].prompt
+        for form in ("icl", "instruction", "plain")
+    )
+    assert icl.count("Q:") == 11
+    assert instruction.startswith("Give the opposite of the word.\n\nQ: ")
+    assert instruction.count("Q:") == 2
+    assert plain.count("Q:") == 1
+    assert load_task("antonym:icl=3").ask(limit=1)[0].prompt.count("Q:") == 4
+    assert icl.endswith(plain)
+    assert load_task("antonym:icl").hash == load_task("antonym").hash
+    assert load_task("antonym:plain").hash != load_task("antonym").hash
+
+
+def test_chat_puts_the_examples_as_turns(embedded):
+    task = load_task("antonym:icl=2:chat").for_tokenizer(embedded.tokenizer)
+    example = task.ask(limit=1)[0]
+    assert example.prompt.count("<|im_start|>user") == 3
+    assert example.prompt.count("<|im_start|>assistant") == 3
+    assert example.prompt.endswith("<|im_start|>assistant\n")
+    assert not example.target.startswith(" ")
+    assert task.for_tokenizer(embedded.tokenizer) is task
+    assert example.corrupted != example.prompt
+    assert task.hash != load_task("antonym:icl=2").hash
+
+
+def test_chat_needs_a_template(tiny):
+    with pytest.raises(TaskError, match="needs a model's chat template"):
+        load_task("antonym:chat").ask()
+    with pytest.raises(TaskError, match="has no chat template"):
+        load_task("antonym:chat").for_tokenizer(tiny.tokenizer).ask()
+
+
+def test_a_second_bos_is_left_out_of_the_chat_template():
+    from tokenizers import processors
+
+    from small_things import byte_tokenizer
+
+    tokenizer = byte_tokenizer()
+    tokenizer.chat_template = "{{ bos_token }}{% for m in messages %}{{ m.content }}|{% endfor %}"
+    task = replace(Task.of("t", WORDS), form=Form("plain", chat=True))
+    assert task.for_tokenizer(tokenizer).ask()[0].prompt.startswith("<s>Q:")
+    other = byte_tokenizer()
+    other.chat_template = tokenizer.chat_template
+    other.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A", special_tokens=[("<s>", 0)]
+    )
+    assert task.for_tokenizer(other).ask()[0].prompt.startswith("Q:")
+    broken = byte_tokenizer()
+    broken.chat_template = "{{ raise_exception('no users here') }}"
+    with pytest.raises(TaskError, match="chat template cannot show this task: no users"):
+        task.for_tokenizer(broken).ask()
+
+
+def test_all_questions_of_a_call_share_the_examples_and_batches_draw_anew():
+    task = load_task("singular-plural")
+    heads = {each.prompt.rpartition("Q:")[0] for each in task.ask(seed=1)}
+    assert len(heads) == 1
+    batches = list(islice(task.batches("train", 8, seed=1), 6))
+    prefixes = [{each.prompt.rpartition("Q:")[0] for each in batch} for batch in batches]
+    assert all(len(each) == 1 for each in prefixes)
+    assert len(set.union(*prefixes)) == 6
+    solved = {each.prompt for each in task.split("examples")}
+    for batch in batches:
+        for each in batch:
+            *shots, asked = each.prompt.split("\n\n")
+            assert {f"{shot.rpartition(' ')[0]}" for shot in shots} <= solved
+            assert asked not in solved
+
+
+def test_an_epoch_asks_every_question_once():
+    task = load_task("singular-plural")
+    rows = [each.group for batch in task.batches("train", 7, seed=0, epochs=1) for each in batch]
+    assert sorted(rows) == sorted(each.group for each in task.split("train"))
+    other = [each.group for batch in task.batches("train", 7, seed=1, epochs=1) for each in batch]
+    assert rows != other
+    endless = list(islice(task.batches("train", 7, seed=0), 40))
+    assert all(len(batch) == 7 for batch in endless)
+
+
+def test_the_same_seed_gives_the_same_batches_in_another_process():
+    code = """
+import hashlib, json
+from itertools import islice
+from headatlas.tasks import BUILT_IN, load_task
+found = {}
+for name in BUILT_IN:
+    task = load_task(name)
+    rows = [[e.prompt, e.target, e.corrupted] for b in islice(task.batches("train", 5, 3), 3) for e in b]
+    rows += [[e.prompt, e.target] for e in task.ask("test", 2, 5)]
+    found[name] = [task.hash, hashlib.sha256(json.dumps(rows).encode()).hexdigest()]
+print(json.dumps(found))
+"""
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={"PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert json.loads(outputs[0]) == json.loads(outputs[1])
+    assert set(json.loads(outputs[0])) == set(BUILT_IN)
+
+
+def test_shuffled_answers_make_the_corrupted_prompt():
+    for seed in range(5):
+        example = load_task("antonym").ask(seed=seed, limit=1)[0]
+        clean = [part.split("\nA: ") for part in example.prompt.split("\n\n")[:-1]]
+        spoiled = [part.split("\nA: ") for part in example.corrupted.split("\n\n")[:-1]]
+        assert [pair[0] for pair in clean] == [pair[0] for pair in spoiled]
+        assert sorted(pair[1] for pair in clean) == sorted(pair[1] for pair in spoiled)
+        assert all(one[1] != other[1] for one, other in zip(clean, spoiled, strict=True))
+        assert example.corrupted.endswith(example.prompt.split("\n\n")[-1])
+    assert load_task("antonym:plain").ask(limit=1)[0].corrupted is None
+
+
+text = st.text(min_size=1, max_size=8)
+examples = st.lists(
+    st.builds(
+        Example,
+        prompt=text,
+        target=text,
+        function=st.none() | text,
+        corrupted=st.none() | text,
+        metadata=st.dictionaries(text, st.integers() | text | st.booleans(), max_size=2),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(examples, examples)
+@settings(max_examples=200, deadline=None)
+def test_the_hash_changes_when_and_only_when_content_changes(one, other):
+    first, again = Task.of("a", one, "words"), Task.of("b", list(one), "other words")
+    assert first.hash == again.hash
+    assert replace(first, remarks=("left out 3",)).hash == first.hash
+    assert (Task.of("a", other).hash == first.hash) == (
+        [each.content() for each in one] == [each.content() for each in other]
+    )
+
+
+@given(examples, st.data())
+@settings(max_examples=200, deadline=None)
+def test_every_field_of_an_example_is_content(rows, data):
+    task = Task.of("a", rows)
+    at = data.draw(st.integers(0, len(rows) - 1))
+    changed = list(rows)
+    field = data.draw(
+        st.sampled_from(["prompt", "target", "function", "corrupted", "metadata", "choices"])
+    )
+    value = {
+        "prompt": rows[at].prompt + "x",
+        "target": rows[at].target + "x",
+        "function": (rows[at].function or "") + "x",
+        "corrupted": (rows[at].corrupted or "") + "x",
+        "metadata": {**rows[at].metadata, "a new key": 1},
+        "choices": ("x", "y"),
+    }[field]
+    changed[at] = replace(rows[at], **{field: value})
+    assert Task.of("a", changed).hash != task.hash
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"version": 2},
+        {"form": Form("icl", 2)},
+        {"instruction": "Do it."},
+        {"separator": " "},
+        {"measure": "logprob"},
+        {"shuffling_corrupts": True},
+    ],
+)
+def test_the_frame_is_content_too(change):
+    task = Task.of("a", WORDS)
+    assert replace(task, **change).hash != task.hash
+
+
+def test_order_is_content():
+    assert Task.of("a", WORDS).hash != Task.of("a", WORDS[::-1]).hash
+
+
+def test_impossible_tasks_are_one_sentence():
+    with pytest.raises(TaskError, match="has no examples"):
+        Task("t", 1, "", {})
+    with pytest.raises(TaskError, match="wants 9 solved examples but has 3"):
+        replace(Task.of("t", WORDS), form=Form("icl", 9))
+    with pytest.raises(TaskError, match="has no instruction"):
+        Task.of("t", WORDS).put_as(["instruction"])
+    with pytest.raises(TaskError, match="no split 'tset'"):
+        load_task("antonym").ask("tset")
+    with pytest.raises(TaskError, match="has no 'train' questions"):
+        Task.of("t", WORDS[:4]).ask("train")
+    with pytest.raises(TaskError, match="measured by accuracy or logprob"):
+        replace(Task.of("t", WORDS), measure="luck")
+    with pytest.raises(TaskError, match=r"one question in two splits, 'train' and 'test'"):
+        Task("t", 1, "", {"train": tuple(WORDS), "test": (WORDS[0],)})
+    with pytest.raises(TaskError, match="no split 'extra'"):
+        Task("t", 1, "", {"test": tuple(WORDS), "extra": ()})
+    with pytest.raises(TaskError, match=r"no task 'plural'.*Did you mean 'singular-plural'"):
+        load_task("plural")
