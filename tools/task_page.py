@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from headatlas.methods.baseline import Baseline, measure_baseline
@@ -65,7 +66,8 @@ def page() -> str:
             f"{found.logprob:.2f} | {found.shuffled_logprob:.2f} | "
             f"{found.gain_low:+.2f} … {found.gain_high:+.2f} | {mark} |"
         )
-    parts += ["\n".join([HEADING, *rows]), WORDS.format(**_words(figures["cognition"]))]
+    words = fill(WORDS.format(**_words(figures["cognition"])), 100)
+    parts += ["\n".join([HEADING, *rows]), "## What the words alone give away", words]
     parts += [_section(task) for task in tasks()]
     return "\n\n".join(parts) + "\n"
 
@@ -97,9 +99,9 @@ def _section(task: Task) -> str:
         answer = f", whose answer is `{example.corrupted_target}`" * bool(example.corrupted_target)
         lines += [f"Corrupted prompt{answer}:", "", "```text", example.corrupted, "```"]
     for fact in ("kind", "level"):
-        if values := sorted({str(each.metadata.get(fact, "")) for each in task.split("test")}):
-            if values != [""]:
-                lines += [f"By {fact}: {', '.join(values)}."]
+        values = {str(each.metadata[fact]) for each in task.split("test") if fact in each.metadata}
+        if values:
+            lines += ["", f"By {fact}: {', '.join(sorted(values))}."]
     return "\n".join(lines).rstrip()
 
 
@@ -110,8 +112,8 @@ Written by `make docs` from the tasks themselves and from the figures of the emb
 Word lists, templates and questions are the project's own. `headatlas task show TASK` prints more
 prompts.
 
-Questions lie in four splits that never share one: `examples` are shown solved in prompts, `train` is
-for fitting, `select` for choosing heads, `test` for scoring; rewordings of one question stay
+Questions lie in four splits that never share one: `examples` are shown solved in prompts, `train`
+is for fitting, `select` for choosing heads, `test` for scoring; rewordings of one question stay
 together. All figures are from `test`, with a new prefix for every 16 questions.
 
 *Accuracy*: the target is the likeliest of the choices or, without choices, the model's own first
@@ -119,15 +121,16 @@ words, whole. *Chance*: one of the choices, or always the commonest target. *log
 target's tokens, then over questions, in nats; *shuffled*: the same for the target of another
 question (in `cognition`: of the same function). Intervals are 95 % (Wilson; Student over
 questions). `math`, `syntax` and `cognition` are judged by log P against shuffled targets, since
-their answers are sentences; the others by accuracy. Maps of a task at chance level carry a warning."""
+their answers are sentences; the others by accuracy. Maps of a task at chance level carry a
+warning."""
 
-HEADING = """| task | examples | train | select | test | accuracy | chance | log P | shuffled | gain | verdict |
-|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|"""
+COLUMNS = (
+    "task", *SPLITS, "accuracy", "chance", "log P", "shuffled", "gain", "verdict"
+)  # fmt: skip
+HEADING = f"| {' | '.join(COLUMNS)} |\n|---|{'--:|' * (len(COLUMNS) - 2)}---|"
 
-WORDS = """## What the words alone give away
-
-The {steps} steps of `cognition` are labelled with one of eight functions ({functions}), as many
-steps each. A bag-of-words classifier (word counts, logistic regression; ten divisions by question,
-70 % for training) guesses the function from the prompt in **{whole}** of held-out steps, from the
-last step alone in **{last}**; chance is {chance}. A probe of a model's heads should be compared with
-these figures, not with chance."""
+WORDS = """The {steps} steps of `cognition` are labelled with one of eight functions
+({functions}), as many steps each. A bag-of-words classifier (word counts, logistic regression; ten
+divisions by question, 70 % for training) guesses the function from the whole prompt in **{whole}**
+of held-out steps, from the last step alone in **{last}**; chance is {chance}. A probe of a model's
+heads should be compared with these figures, not with chance."""

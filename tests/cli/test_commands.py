@@ -10,24 +10,8 @@ import sys
 import numpy as np
 import pytest
 
-from headatlas.cli import main as program
 from headatlas.maps import load_map
 from small_things import write_task
-
-
-@pytest.fixture
-def headatlas(monkeypatch, capsys):
-    """Run the program in this process; give exit code, standard output and standard error."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["headatlas", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "300")
-        with pytest.raises(SystemExit) as caught:
-            program.main()
-        captured = capsys.readouterr()
-        return caught.value.code or 0, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture
@@ -77,7 +61,7 @@ def test_five_heads_of_the_real_model_equal_zeroed_columns(headatlas, embedded, 
 
     from headatlas.tasks import load_task
 
-    examples = load_task("singular-plural").examples(seed=0, limit=8)
+    examples = load_task("singular-plural").ask(limit=8)
     rows = [embedded.encode(each.prompt, each.target) for each in examples]
     plain = embedded.score(rows).mean().mean()
     for layer, head in heads:
@@ -145,8 +129,8 @@ def test_other_settings_are_another_map(headatlas, tiny_folder, task, tmp_path):
     for more in ([], ["--examples", "3", "--heads", "0.0"], ["--seeds", "2", "--heads", "0.0"]):
         assert headatlas("ablate", *given, *more)[0] == 0
     maps = [load_map(path) for path in sorted((out / "maps").iterdir())]
-    assert sorted(each.provenance["settings"]["examples"] or 0 for each in maps) == [0, 3]
-    whole = next(each for each in maps if each.provenance["settings"]["examples"] is None)
+    assert sorted(each.provenance["settings"]["examples"] for each in maps) == [3, 32]
+    whole = next(each for each in maps if each.provenance["settings"]["examples"] == 32)
     assert np.isfinite(whole["effect"].sel(seed=0)).all()
     drawn = whole.aggregate("mean", skip_missing=True)["effect"]
     assert np.isfinite(drawn).all()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import task_page
 from write_docs import cli_page
 
 ROOT = Path(__file__).parents[2]
@@ -12,6 +13,14 @@ ROOT = Path(__file__).parents[2]
 
 def test_the_command_reference_is_up_to_date():
     assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == cli_page(), "run 'make docs'"
+
+
+def test_the_page_of_tasks_is_up_to_date():
+    figures = task_page.read_figures()
+    for task in task_page.tasks():
+        assert figures[task.name]["task_hash"] == task.hash, "run 'make docs'"
+    page = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
+    assert page == task_page.page(), "run 'make docs'"
 
 
 def test_links_in_pages_lead_somewhere():

@@ -11,13 +11,13 @@ from headatlas.methods import Ablation
 from headatlas.tasks import Example, Task
 from small_things import tiny_llama
 
-TASK = Task("t", 1, "", tuple(Example("ab " * i, "cd") for i in range(1, 6)))
+TASK = Task.of("t", [Example("ab " * i, "cd") for i in range(1, 6)])
 
 
 def test_the_effect_is_that_of_zeroed_columns():
     model = tiny_llama()
     drawn = Ablation().run(model, TASK)
-    rows = [model.encode(each.prompt, each.target) for each in TASK.test]
+    rows = [model.encode(each.prompt, each.target) for each in TASK.split("test")]
     plain = model.score(rows).mean()
     for layer, head in model.spec.heads():
         weight = model.hf.model.layers[layer].self_attn.o_proj.weight
@@ -59,7 +59,7 @@ def test_provenance_and_kv_groups(tiny):
 
 
 def test_examples_that_do_not_fit_are_counted(tiny):
-    long = Task("long", 1, "", (*TASK.test, Example("x" * 600, "y")))
+    long = Task.of("long", [*TASK.split("test"), Example("x" * 600, "y")])
     drawn = Ablation().run(tiny, long, part={"heads": [[0, 0]]})
     assert drawn.provenance["examples_too_long"] == 1
     np.testing.assert_allclose(
@@ -68,7 +68,7 @@ def test_examples_that_do_not_fit_are_counted(tiny):
         rtol=1e-4,
     )
     with pytest.raises(TaskError, match="no example of 'all' fits the context of tiny"):
-        Ablation().run(tiny, Task("all", 1, "", (Example("x" * 600, "y"),)))
+        Ablation().run(tiny, Task.of("all", [Example("x" * 600, "y")]))
 
 
 def test_settings_that_make_no_sense():

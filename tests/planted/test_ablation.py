@@ -42,7 +42,7 @@ def test_the_task_needs_the_first_layer(embedded):
     """No head of the first layer is spared: together they carry the tokens' identity."""
     from headatlas.models.edit import remove_heads
 
-    examples = load_task("singular-plural").examples(seed=0, limit=8)
+    examples = load_task("singular-plural").ask(limit=8)
     rows = [embedded.encode(each.prompt, each.target) for each in examples]
     edit = remove_heads(embedded.spec, [(0, head) for head in range(9)])
     assert embedded.score(rows, edit).mean().mean() < embedded.score(rows).mean().mean() - 1

@@ -16,7 +16,7 @@ from headatlas.runs.store import Store, list_maps, map_name, safe_name
 from headatlas.runs.unit import Unit, cut
 from headatlas.tasks import Example, Task
 
-TASK = Task("t", 1, "", tuple(Example("ab " * i, "cd") for i in range(1, 4)))
+TASK = Task.of("t", [Example("ab " * i, "cd") for i in range(1, 4)])
 
 
 def unit(**changes):

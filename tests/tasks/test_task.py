@@ -107,7 +107,8 @@ from headatlas.tasks import BUILT_IN, load_task
 found = {}
 for name in BUILT_IN:
     task = load_task(name)
-    rows = [[e.prompt, e.target, e.corrupted] for b in islice(task.batches("train", 5, 3), 3) for e in b]
+    batches = islice(task.batches("train", 5, 3), 3)
+    rows = [[each.prompt, each.target, each.corrupted] for batch in batches for each in batch]
     rows += [[e.prompt, e.target] for e in task.ask("test", 2, 5)]
     found[name] = [task.hash, hashlib.sha256(json.dumps(rows).encode()).hexdigest()]
 print(json.dumps(found))

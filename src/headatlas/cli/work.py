@@ -48,9 +48,10 @@ def run_method(
     store = Store(out)
     task = task.for_tokenizer(model.tokenizer)
     units = cut(model, task, method, range(seeds))
-    for remark in (*task.remarks, *method.check(model, task)):
-        note(remark)
+    remarks = (*task.remarks, *method.check(model, task))
     store.open()
+    for remark in remarks:
+        note(remark)
     start = time.perf_counter()
     began = datetime.now(UTC).isoformat(timespec="seconds")
     total = sum(method.steps(unit.part) for unit in units)

@@ -22,6 +22,7 @@ LABELS = {
     "effect_se": "standard error over examples",
 }
 TITLES = {"ablation": "zero ablation"}
+WARNING = "Caution: the untouched model is at chance level on this task."
 MISSING = "0.85"
 OUTLIER = 3.0
 """How many times the usual range a head must reach to be left out of the scale."""
@@ -55,6 +56,8 @@ def heatmap(drawn: Map, *, variable: str | None = None, rule: str = "mean") -> F
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(integer=True, nbins=12, min_n_ticks=2))
     axes.set_title(_title(drawn), fontsize=10)
+    if "task_warning" in drawn.provenance:
+        figure.text(0.5, 0.0, WARNING, fontsize=8, color="#b2182b", ha="center", va="top")
     bar = figure.colorbar(image, ax=axes, extend=beyond)
     bar.set_label(LABELS.get(variable, variable))
     return figure

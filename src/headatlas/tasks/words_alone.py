@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 
 from headatlas.errors import TaskError
 from headatlas.tasks.example import Example
@@ -44,14 +46,15 @@ def words_alone(task: Task, *, last_only: bool = False, seed: int = 0) -> WordsA
     counts = Counter(functions)
     if len(counts) < 2:
         raise TaskError(f"the task '{task.name}' has {len(counts)} functions: nothing to guess.")
-    texts = np.array([_last(each) if last_only else each.prompt for each in labelled])
+    texts = np.array(
+        [(_last(each) if last_only else each.prompt).lower() for each in labelled], dtype=object
+    )
     labels, groups = np.array(functions), np.array([each.question for each in labelled])
     divisions = GroupShuffleSplit(RUNS, train_size=0.7, random_state=seed)
     scores = []
     for train, test in divisions.split(texts, labels, groups):
-        guess = make_pipeline(
-            CountVectorizer(token_pattern=r"(?u)\b\w+\b"), LogisticRegression(max_iter=2000)
-        )
+        words = CountVectorizer(analyzer=partial(re.findall, r"\w+"))
+        guess = make_pipeline(words, LogisticRegression(max_iter=2000))
         scores.append(guess.fit(texts[train], labels[train]).score(texts[test], labels[test]))
     mean, spread = float(np.mean(scores)), float(np.std(scores, ddof=1))
     return WordsAlone(

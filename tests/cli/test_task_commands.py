@@ -1,0 +1,97 @@
+"""headatlas task show | check | baseline"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+def test_show_prints_prompts_targets_and_token_counts(headatlas):
+    code, printed, _ = headatlas("task", "show", "antonym:instruction", "--n", 2)
+    assert code == 0
+    assert printed.count("Give the opposite of the word.") == 2
+    assert "form instruction" in printed
+    assert " + 1 tokens" in printed
+    assert "33 examples, 88 train, 33 select, 66 test" in printed
+
+
+def test_show_works_on_files_and_in_chat_form(headatlas, tmp_path):
+    path = tmp_path / "q.csv"
+    path.write_text("question,answer\nWho[red]?,Me\n")
+    code, printed, said = headatlas(
+        "task", "show", path, "--columns", "prompt=question,target=answer",
+        "--template", r"Q: {prompt}\nA: {target}",
+    )  # fmt: skip
+    assert code == 0
+    assert "Q: Who[red]?\nA: Me" in printed
+    assert "too few questions to divide" in said
+    code, printed, _ = headatlas("task", "show", "ioi:chat", "-n", 1)
+    assert code == 0
+    assert "<|im_start|>user" in printed
+
+
+def test_check_reports_line_by_line(headatlas, tmp_path):
+    path = tmp_path / "bad.jsonl"
+    path.write_text('{"prompt": "a", "target": " b"}\n{"prompt": 3}\n{oops\n')
+    code, printed, _ = headatlas("task", "check", path)
+    assert code == 2
+    assert "line 2, column 'prompt': is 3, but should be text" in printed
+    assert "line 3, column 2: not JSON" in printed
+    assert "2 wrong" in printed
+    code, printed, _ = headatlas("task", "check", path, "--json")
+    assert code == 2
+    assert json.loads(printed)[str(path)]["problems"] == 2
+
+
+def test_check_of_a_sound_file(headatlas, tmp_path):
+    path = tmp_path / "good.jsonl"
+    path.write_text('{"prompt": "a", "target": " b"}\n')
+    code, printed, _ = headatlas("task", "check", path)
+    assert code == 0
+    assert "1 examples of 1 questions" in printed
+    assert "sound" in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["task", "show", "antonymm"], "Did you mean 'antonym'?"),
+        (["task", "show", "antonym", "--split", "all"], "no split 'all'"),
+        (["task", "check", "nothing.jsonl"], "cannot be read: No such file"),
+        (["task", "check", "x.jsonl", "--columns", "prompt"], "maps no column"),
+        (["task", "baseline", "--task", "antonym:icl=99"], "wants 99 solved examples but has 33"),
+    ],
+)
+def test_mistakes_are_one_sentence(headatlas, arguments, sentence):
+    code, _, said = headatlas(*arguments)
+    assert code == 2
+    assert sentence in said
+
+
+def test_baseline_prints_accuracy_and_chance(headatlas):
+    code, printed, _ = headatlas(
+        "task", "baseline", "--task", "capitalize", "--task", "commonsense", "--examples", 16,
+        "--json",
+    )  # fmt: skip
+    assert code == 0
+    capitalize, commonsense = json.loads(printed)
+    assert capitalize["above_chance"]
+    assert capitalize["accuracy"] > 0.7
+    assert commonsense["chance"] >= 0.2
+    assert not commonsense["above_chance"]
+
+
+def test_baseline_marks_what_is_at_chance(headatlas, tiny_folder):
+    code, printed, _ = headatlas(
+        "task", "baseline", "--model", tiny_folder, "--task", "ioi", "--examples", 8
+    )
+    assert code == 0
+    assert "AT CHANCE" in printed
+
+
+def test_list_shows_every_task(headatlas):
+    code, printed, _ = headatlas("list", "tasks")
+    assert code == 0
+    for name in ("math", "syntax", "cognition", "greater-than", "hub:NAME"):
+        assert name in printed
