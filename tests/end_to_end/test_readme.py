@@ -50,7 +50,7 @@ def test_the_example_of_a_task_file_is_one(tmp_path):
 
     (line,) = blocks("json")
     (tmp_path / "mine.jsonl").write_text(line)
-    assert load_task(str(tmp_path / "mine.jsonl")).test[0].target == " wolves"
+    assert load_task(str(tmp_path / "mine.jsonl")).split("test")[0].target == " wolves"
 
 
 @pytest.mark.parametrize("target", ["atlas", "test"])
