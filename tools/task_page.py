@@ -94,7 +94,7 @@ def _section(task: Task) -> str:
     lines[-1] += f"{task.version}, hash `{task.hash[:16]}`."
     lines += ["", "```text", example.prompt + f"⟦{example.target}⟧", "```", ""]
     if example.choices:
-        lines += ["Choices: " + ", ".join(f"`{choice}`" for choice in example.choices) + "."]
+        lines += ["Choices: " + ", ".join(f"`{choice}`" for choice in example.choices) + ".", ""]
     if example.corrupted:
         answer = f", whose answer is `{example.corrupted_target}`" * bool(example.corrupted_target)
         lines += [f"Corrupted prompt{answer}:", "", "```text", example.corrupted, "```"]

@@ -77,6 +77,27 @@ def test_a_template_also_writes_choices_and_corrupted_prompts(tmp_path):
     assert example.corrupted == "1+2="
 
 
+def test_a_file_may_bring_an_instruction(tmp_path):
+    rows = [{"prompt": f"w{i}", "target": " x"} for i in range(20)]
+    path = write_rows(tmp_path, ".jsonl", rows)
+    task = load_task(f"{path}:instruction", how=How(instruction="Say x."))
+    assert task.ask(limit=1)[0].prompt.startswith("Say x.\n\nw")
+    assert task.name == "mine:instruction"
+
+
+def test_only_so_many_examples_of_a_split_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr("headatlas.tasks.files.read.MOST", 10)
+    rows = [{"prompt": f"w{i}", "target": " x", "split": "train"} for i in range(50)]
+    rows += [{"prompt": f"v{i}", "target": " x", "split": "test"} for i in range(5)]
+    task = load_task(write_rows(tmp_path, ".jsonl", rows))
+    assert "only the first 10 examples of a split are used" in task.remarks
+    assert len(task.split("test")) == 5
+    assert sum(map(len, task.splits.values())) == 15
+    plain = [{"prompt": f"w{i}", "target": " x"} for i in range(50)]
+    task = load_task(write_rows(tmp_path, ".jsonl", plain))
+    assert sum(map(len, task.splits.values())) == 10
+
+
 def test_function_vectors(tmp_path):
     pairs = [{"input": f"w{i}", "output": f"v{i}"} for i in range(100)]
     task = load_task(write(tmp_path / "t.json", json.dumps(pairs)))

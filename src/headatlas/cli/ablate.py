@@ -11,8 +11,8 @@ from headatlas.cli import options as given
 
 
 def ablate(
+    *,
     out: given.Out,
-    model: given.ModelName = "smollm2-135m",
     task: given.TaskName = "singular-plural",
     heads: Annotated[
         str | None, typer.Option(help="Only these heads, as LAYER.HEAD: 3.5,4.0 (default: all).")
@@ -23,14 +23,8 @@ def ablate(
     seeds: Annotated[
         int, typer.Option(min=1, help="Draw the solved examples anew so many times.")
     ] = 1,
-    columns: given.Columns = None,
-    file_format: given.FileFormat = None,
-    template: given.Template = None,
-    device: given.Device = None,
-    dtype: given.Dtype = None,
-    attention: given.Attention = None,
-    device_map: given.DeviceMap = None,
-    download: given.Download = False,
+    model: given.ModelOptions,
+    files: given.FileOptions,
 ) -> None:
     """Remove every head alone and measure how the task changes.
 
@@ -48,18 +42,9 @@ def ablate(
     from headatlas.cli.work import load_verified, name_files, run_method
     from headatlas.methods import Ablation
     from headatlas.runs.store import Store
-    from headatlas.tasks import load_task
 
     method = Ablation(heads=given.parse_heads(heads), examples=examples)
-    how = given.parse_how(columns, template)
-    chosen = load_task(task, file_format=file_format, how=how, download=download)
+    chosen = files.load(task, model.download)
     Store(Path(out)).check()
-    loaded, checks = load_verified(
-        model,
-        device=device,
-        dtype=dtype,
-        attention=attention,
-        device_map=device_map,
-        download=download,
-    )
+    loaded, checks = load_verified(model)
     name_files(run_method(loaded, checks, chosen, method, seeds, Path(out)))

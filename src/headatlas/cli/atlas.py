@@ -13,16 +13,12 @@ QUICK_EXAMPLES = 8
 
 
 def atlas(
-    model: given.ModelName = "smollm2-135m",
+    *,
     out: given.Out = Path("atlas"),
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer examples, for a first look.")
     ] = False,
-    device: given.Device = None,
-    dtype: given.Dtype = None,
-    attention: given.Attention = None,
-    device_map: given.DeviceMap = None,
-    download: given.Download = False,
+    model: given.ModelOptions,
 ) -> None:
     """Map a model with the built-in settings: what removing each head does to a built-in task.
 
@@ -39,12 +35,5 @@ def atlas(
     Store(out).check()
     task = load_task("singular-plural")
     method = Ablation(examples=QUICK_EXAMPLES) if quick else Ablation()
-    loaded, checks = load_verified(
-        model,
-        device=device,
-        dtype=dtype,
-        attention=attention,
-        device_map=device_map,
-        download=download,
-    )
+    loaded, checks = load_verified(model)
     name_files(run_method(loaded, checks, task, method, 1, out))

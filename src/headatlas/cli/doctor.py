@@ -19,13 +19,9 @@ if TYPE_CHECKING:
 
 
 def doctor(
-    model: given.ModelName = "smollm2-135m",
+    *,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
-    device: given.Device = None,
-    dtype: given.Dtype = None,
-    attention: given.Attention = None,
-    device_map: given.DeviceMap = None,
-    download: given.Download = False,
+    model: given.ModelOptions,
 ) -> None:
     """Say what a model is made of, whether its heads can be edited, and what work will cost.
 
@@ -36,20 +32,11 @@ def doctor(
       headatlas doctor
       headatlas doctor --model my-model.gguf --json
     """
-    with waiting(f"loading {model} (a GGUF file is converted once, which takes longer)"):
-        from headatlas.models.load import load_model
+    loaded = model.load()
+    with waiting("verifying"):
         from headatlas.models.verify import verify
         from headatlas.runs.estimate import estimate
 
-        loaded = load_model(
-            model,
-            device=device,
-            dtype=dtype,
-            attention=attention,
-            device_map=device_map,
-            download=download,
-        )
-    with waiting("verifying"):
         checks = verify(loaded)
     healthy = all(check.passed for check in checks)
     with waiting("measuring"):

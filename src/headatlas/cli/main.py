@@ -10,6 +10,7 @@ import typer
 
 from headatlas import __version__
 from headatlas.cli import ablate, atlas, doctor, listing, plot, task_baseline, task_check, task_show
+from headatlas.cli.grouped import grouped
 from headatlas.cli.screen import stderr
 from headatlas.errors import HeadAtlasError
 
@@ -21,16 +22,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("atlas")(atlas.atlas)
-app.command("ablate")(ablate.ablate)
-app.command("doctor")(doctor.doctor)
-app.command("plot")(plot.plot)
-app.command("list")(listing.list_things)
+app.command("atlas")(grouped(atlas.atlas))
+app.command("ablate")(grouped(ablate.ablate))
+app.command("doctor")(grouped(doctor.doctor))
+app.command("plot")(grouped(plot.plot))
+app.command("list")(grouped(listing.list_things))
 
 task = typer.Typer(help="Look at tasks: what is asked, is a file sound, can the model do it?")
-task.command("show")(task_show.show)
-task.command("check")(task_check.check)
-task.command("baseline")(task_baseline.baseline)
+task.command("show")(grouped(task_show.show))
+task.command("check")(grouped(task_check.check))
+task.command("baseline")(grouped(task_baseline.baseline))
 app.add_typer(task, name="task", no_args_is_help=True)
 
 INTERRUPTED = 130

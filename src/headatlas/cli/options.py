@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headatlas.cli.screen import waiting
 from headatlas.errors import HeadAtlasError
 
 if TYPE_CHECKING:
+    from headatlas.models.model import Model
+    from headatlas.tasks import Task
     from headatlas.tasks.files.columns import How
 
 ModelName = Annotated[
@@ -41,6 +45,9 @@ Template = Annotated[
     str | None,
     typer.Option(help=r"How a file's rows are written: 'Q: {prompt}\nA: {target}'."),
 ]
+Instruction = Annotated[
+    str | None, typer.Option(help="What a file's task is, for the form :instruction.")
+]
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")]
 Device = Annotated[
     str | None, typer.Option(help="Torch device; default: an accelerator if there is one.")
@@ -52,25 +59,70 @@ Attention = Annotated[
 DeviceMap = Annotated[
     str | None, typer.Option(help="Spread the model over devices, e.g. auto (as transformers).")
 ]
-Download = Annotated[bool, typer.Option("--download", help="Allow getting the model from the hub.")]
+Download = Annotated[bool, typer.Option("--download", help="Allow getting things from the hub.")]
 
 
-def parse_how(columns: str | None, template: str | None) -> How:
-    """How to read a file, from the options."""
-    from headatlas.tasks.files.columns import How
+@dataclass(frozen=True)
+class ModelOptions:
+    """Which model, and how it is loaded."""
 
-    mapped = {}
-    for pair in (columns or "").split(","):
-        if not pair.strip():
-            continue
-        ours, equals, theirs = (part.strip() for part in pair.partition("="))
-        if not (ours and equals and theirs):
-            raise HeadAtlasError(
-                f"'{pair.strip()}' maps no column: write OURS=THEIRS, such as prompt=question."
+    model: ModelName = "smollm2-135m"
+    device: Device = None
+    dtype: Dtype = None
+    attention: Attention = None
+    device_map: DeviceMap = None
+    download: Download = False
+
+    def load(self) -> Model:
+        """Load the model, with something to look at meanwhile."""
+        with waiting("starting"):
+            from headatlas.models.load import load_model
+        with waiting(f"loading {self.model} (a GGUF file is converted once, which takes longer)"):
+            return load_model(
+                self.model,
+                device=self.device,
+                dtype=self.dtype,
+                attention=self.attention,
+                device_map=self.device_map,
+                download=self.download,
             )
-        mapped[ours] = theirs
-    written = template and template.replace("\\n", "\n").replace("\\t", "\t")
-    return How(mapped, written)
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """How a task file is read."""
+
+    columns: Columns = None
+    file_format: FileFormat = None
+    template: Template = None
+    instruction: Instruction = None
+
+    def load(self, task: str, download: bool) -> Task:
+        """The task of a name, read in this way if it is a file."""
+        from headatlas.tasks import load_task
+
+        return load_task(task, file_format=self.file_format, how=self.how(), download=download)
+
+    def how(self) -> How:
+        """How to read, as the readers take it."""
+        from headatlas.tasks.files.columns import How
+
+        mapped = {}
+        for pair in (self.columns or "").split(","):
+            if not pair.strip():
+                continue
+            ours, equals, theirs = (part.strip() for part in pair.partition("="))
+            if not (ours and equals and theirs):
+                raise HeadAtlasError(
+                    f"'{pair.strip()}' maps no column: write OURS=THEIRS, such as prompt=question."
+                )
+            mapped[ours] = theirs
+        return How(mapped, _typed(self.template), _typed(self.instruction))
+
+
+def _typed(text: str | None) -> str | None:
+    """Text of the command line, where a line break is typed as a backslash and an n."""
+    return text and text.replace("\\n", "\n").replace("\\t", "\t")
 
 
 def parse_heads(text: str | None) -> tuple[tuple[int, int], ...] | None:

@@ -10,29 +10,23 @@ import typer
 from rich.table import Table
 
 from headatlas.cli import options as given
-from headatlas.cli.screen import note, progress_bar, stdout, waiting
+from headatlas.cli.screen import note, progress_bar, stdout
 
 if TYPE_CHECKING:
     from headatlas.methods.baseline import Baseline
 
 
 def baseline(
-    model: given.ModelName = "smollm2-135m",
+    *,
     task: Annotated[
         list[str] | None, typer.Option("--task", "-t", help="Tasks (default: all built-in ones).")
     ] = None,
     examples: Annotated[
         int | None, typer.Option(min=2, help="So many test questions a task (default: all).")
     ] = None,
-    columns: given.Columns = None,
-    file_format: given.FileFormat = None,
-    template: given.Template = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
-    device: given.Device = None,
-    dtype: given.Dtype = None,
-    attention: given.Attention = None,
-    device_map: given.DeviceMap = None,
-    download: given.Download = False,
+    model: given.ModelOptions,
+    files: given.FileOptions,
 ) -> None:
     """Print what the untouched model can do: accuracy, target log-probability, chance level.
 
@@ -43,27 +37,14 @@ def baseline(
       headatlas task baseline --task antonym --task ioi
       headatlas task baseline --model my-model.gguf --examples 40
     """
-    from headatlas.tasks import BUILT_IN, load_task
+    from headatlas.tasks import BUILT_IN
 
-    how = given.parse_how(columns, template)
-    chosen = [
-        load_task(name, file_format=file_format, how=how, download=download)
-        for name in task or BUILT_IN
-    ]
+    chosen = [files.load(name, model.download) for name in task or BUILT_IN]
     for each in chosen:
         each.split("test")
-    with waiting(f"loading {model} (a GGUF file is converted once, which takes longer)"):
-        from headatlas.methods.baseline import measure_baseline
-        from headatlas.models.load import load_model
+    loaded = model.load()
+    from headatlas.methods.baseline import measure_baseline
 
-        loaded = load_model(
-            model,
-            device=device,
-            dtype=dtype,
-            attention=attention,
-            device_map=device_map,
-            download=download,
-        )
     total = sum(min(len(each.split("test")), examples or 10**9) for each in chosen)
     found = []
     with progress_bar("asking", total) as advance:

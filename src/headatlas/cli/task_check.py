@@ -16,12 +16,11 @@ if TYPE_CHECKING:
 
 
 def check(
+    *,
     file: Annotated[str, typer.Argument(metavar="FILE", help="File, folder or hub:NAME.")],
-    columns: given.Columns = None,
-    file_format: given.FileFormat = None,
-    template: given.Template = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
     download: given.Download = False,
+    files: given.FileOptions,
 ) -> None:
     """Read a task file of any size and report what is there, line by line for what is wrong.
 
@@ -35,11 +34,10 @@ def check(
     from headatlas.tasks import open_sources
     from headatlas.tasks.files.read import check_source
 
-    how = given.parse_how(columns, template)
     reports = {}
     for source in open_sources(file, download):
         with progress_bar(f"reading {source.name}", source.count()) as advance:
-            reports[source.name] = check_source(source, file_format, how, advance)
+            reports[source.name] = check_source(source, files.file_format, files.how(), advance)
     if as_json:
         data = {name: _as_data(report) for name, report in reports.items()}
         typer.echo(json.dumps(data, indent=1, ensure_ascii=False))

@@ -16,15 +16,14 @@ if TYPE_CHECKING:
 
 
 def show(
+    *,
     task: Annotated[str, typer.Argument(metavar="TASK", help="Task, as for --task.")],
     n: Annotated[int, typer.Option("--n", "-n", min=1, help="How many prompts.")] = 5,
     split: Annotated[str, typer.Option(help="examples, train, select or test.")] = "test",
     seed: Annotated[int, typer.Option(help="Draws the solved examples.")] = 0,
     model: given.ModelName = "smollm2-135m",
-    columns: given.Columns = None,
-    file_format: given.FileFormat = None,
-    template: given.Template = None,
     download: given.Download = False,
+    files: given.FileOptions,
 ) -> None:
     """Print prompts as the model gets them, the target highlighted, with token counts.
 
@@ -33,10 +32,9 @@ def show(
       headatlas task show antonym:instruction --n 2
       headatlas task show my.csv --columns prompt=question,target=answer
     """
-    from headatlas.tasks import SPLITS, load_task
+    from headatlas.tasks import SPLITS
 
-    how = given.parse_how(columns, template)
-    chosen = load_task(task, file_format=file_format, how=how, download=download)
+    chosen = files.load(task, download)
     chosen.split(split)
     with waiting(f"loading the tokenizer of {model}"):
         from headatlas.models.load import load_tokenizer

@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING, Any
 from headatlas.cli.screen import duration, note, progress_bar, stdout, waiting
 
 if TYPE_CHECKING:
+    from headatlas.cli.options import ModelOptions
     from headatlas.methods import Method
     from headatlas.models.model import Model
     from headatlas.tasks import Task
 
 
-def load_verified(name: str, **settings: Any) -> tuple[Model, list[dict[str, Any]]]:
+def load_verified(options: ModelOptions) -> tuple[Model, list[dict[str, Any]]]:
     """Load a model and put it through the checks; a model that fails is refused."""
-    with waiting("starting"):
-        from headatlas.models.load import load_model
+    model = options.load()
+    with waiting(f"verifying edits of single heads on {options.model}"):
         from headatlas.models.verify import require_verified
-    with waiting(f"loading {name} (a GGUF file is converted once, which takes longer)"):
-        model = load_model(name, **settings)
-    with waiting(f"verifying edits of single heads on {name}"):
+
         checks = require_verified(model)
     return model, [asdict(check) for check in checks]
 

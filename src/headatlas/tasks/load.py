@@ -51,8 +51,10 @@ def load_task(
     """
     base, words = split_name(name)
     if base in BUILT_IN:
-        if file_format or (how and (how.columns or how.template)):
-            raise TaskError(f"'{base}' is built in: format, columns and template are for files.")
+        if file_format or (how is not None and how != How()):
+            raise TaskError(
+                f"'{base}' is built in: format, columns, template and instruction are for files."
+            )
         return _built_in(base).put_as(words)
     sources = open_sources(base, download)
     stem = Path(base.removeprefix(HUB).partition("#")[0]).stem or "task"

@@ -46,11 +46,12 @@ class How:
     """How a file is to be read: which of its columns is what, and how a question is written.
 
     `columns` maps our names to the file's. `template` holds `{prompt}` and, at its end, `{target}`;
-    without one, prompt and target are joined as they are.
+    without one, prompt and target are joined as they are. `instruction` says what the task is.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     template: str | None = None
+    instruction: str | None = None
 
     def __post_init__(self) -> None:
         for name in self.columns:

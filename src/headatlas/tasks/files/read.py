@@ -16,7 +16,7 @@ from headatlas.tasks.splits import SPLITS, Splits, divide, question_keys
 from headatlas.tasks.task import Task
 
 MOST = 100_000
-"""Examples of a file that a task takes; more than that no method needs."""
+"""Examples of a split that a task takes from files; more than that no method needs."""
 
 PROBLEMS_SHOWN = 100
 ROWS_TOLD = 1000
@@ -30,20 +30,23 @@ def read_task(
     kind = format_of(sources[0], file_format, how)
     found: list[Found] = []
     left_out: Counter[str] = Counter()
+    taken: Counter[str | None] = Counter()
     for source in sources:
         for each in find(source, kind, how):
-            if isinstance(each, Found):
-                found.append(replace(each, split=each.split or source.split))
-            elif each.skipped:
+            if isinstance(each, Problem):
+                if not each.skipped:
+                    raise TaskError(f"{source.name}, {each}.")
                 left_out[each.what] += 1
-            else:
-                raise TaskError(f"{source.name}, {each}.")
-            if len(found) > MOST:
-                break
+                continue
+            split = each.split or source.split
+            taken[split] += 1
+            if taken[split] <= MOST:
+                found.append(replace(each, split=split))
+            elif each.split is None:
+                break  # the rest of this source is of the same split
     remarks = [f"left out {count}: {what}" for what, count in left_out.items()]
-    if len(found) > MOST:
-        del found[MOST:]
-        remarks.append(f"only the first {MOST:,} examples are used")
+    if max(taken.values(), default=0) > MOST:
+        remarks.append(f"only the first {MOST:,} examples of a split are used")
     if not found:
         raise TaskError(f"the task file {sources[0].name} is empty: it holds no example.")
     splits, moved = _place(found)
@@ -51,7 +54,7 @@ def read_task(
         remarks.append(f"left out {moved}: the question also stands in another split")
     if not splits["train"] and not any(each.split for each in found):
         remarks.append("too few questions to divide: all are test questions")
-    return _make(name, kind, splits, tuple(remarks))
+    return _make(name, kind, splits, how.instruction or "", tuple(remarks))
 
 
 def find(source: Source, kind: Format, how: How) -> Iterator[Found | Problem]:
@@ -63,7 +66,9 @@ def find(source: Source, kind: Format, how: How) -> Iterator[Found | Problem]:
             yield from kind.read(row, how)
 
 
-def _make(name: str, kind: Format, splits: Splits, remarks: tuple[str, ...]) -> Task:
+def _make(
+    name: str, kind: Format, splits: Splits, instruction: str, remarks: tuple[str, ...]
+) -> Task:
     count = sum(map(len, splits.values()))
     shots = min(kind.shots, len(splits["examples"]))
     return Task(
@@ -73,6 +78,7 @@ def _make(name: str, kind: Format, splits: Splits, remarks: tuple[str, ...]) -> 
         splits,
         form=Form("icl", shots) if shots else Form("plain"),
         shots=shots,
+        instruction=instruction,
         shuffling_corrupts=kind.shuffling_corrupts,
         measure=kind.measure,
         remarks=remarks,
