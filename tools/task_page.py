@@ -23,7 +23,7 @@ FIGURES = Path(__file__).resolve().parents[1] / "docs" / "tasks.json"
 
 def tasks() -> list[Task]:
     """The built-in tasks as the embedded model gets them."""
-    tokenizer = load_tokenizer(EMBEDDED)
+    tokenizer, _ = load_tokenizer(EMBEDDED)
     return [load_task(name).for_tokenizer(tokenizer) for name in BUILT_IN]
 
 

@@ -44,12 +44,14 @@ def test_check_reports_line_by_line(headatlas, tmp_path):
     assert json.loads(printed)[str(path)]["problems"] == 2
 
 
-def test_check_of_a_sound_file(headatlas, tmp_path):
+def test_check_of_a_sound_file(headatlas, tiny_folder, tmp_path):
     path = tmp_path / "good.jsonl"
-    path.write_text('{"prompt": "a", "target": " b"}\n')
-    code, printed, _ = headatlas("task", "check", path)
+    rows = [{"prompt": "a", "target": " b"}, {"prompt": "x" * 600, "target": " b"}]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    code, printed, _ = headatlas("task", "check", path, "--model", tiny_folder)
     assert code == 0
-    assert "1 examples of 1 questions" in printed
+    assert "2 examples of 2 questions" in printed
+    assert "1 do not fit the model's context" in printed
     assert "sound" in printed
 
 

@@ -201,7 +201,9 @@ def test_a_data_set_of_the_hub_as_a_local_copy(tmp_path):
     assert len(saved.split("test")) == 9
     assert saved.hash == streamed.hash
     assert saved.split("test")[0].target == " so\nThe answer is 0."
-    with pytest.raises(TaskError, match=r"no data set 'no/where'.*--download allows the network"):
+    with pytest.raises(
+        TaskError, match=r"no data set 'no/where' is .*--download allows the network"
+    ):
         load_task("hub:no/where")
     with pytest.raises(TaskError, match="no data set 'not a name!'"):
         load_task("hub:not a name!")

@@ -39,7 +39,7 @@ def waiting(what: str) -> Iterator[None]:
 def progress_bar(what: str, total: int | None) -> Iterator[Report]:
     """A bar with the time left; what is inside gets a function to move it."""
     bar = Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),

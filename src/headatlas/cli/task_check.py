@@ -9,15 +9,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headatlas.cli import options as given
-from headatlas.cli.screen import progress_bar, stdout
+from headatlas.cli.screen import progress_bar, stdout, waiting
+from headatlas.errors import HeadAtlasError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headatlas.tasks import Example
     from headatlas.tasks.files.read import FileReport
 
 
 def check(
     *,
     file: Annotated[str, typer.Argument(metavar="FILE", help="File, folder or hub:NAME.")],
+    model: Annotated[
+        str | None,
+        typer.Option("--model", "-m", help="Also count what does not fit this model's context."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
     download: given.Download = False,
     files: given.FileOptions,
@@ -34,10 +42,13 @@ def check(
     from headatlas.tasks import open_sources
     from headatlas.tasks.files.read import check_source
 
+    how = files.how()
+    sources = open_sources(file, download)
+    fits = _fitting(model, download) if model else None
     reports = {}
-    for source in open_sources(file, download):
+    for source in sources:
         with progress_bar(f"reading {source.name}", source.count()) as advance:
-            reports[source.name] = check_source(source, files.file_format, files.how(), advance)
+            reports[source.name] = check_source(source, files.file_format, how, advance, fits)
     if as_json:
         data = {name: _as_data(report) for name, report in reports.items()}
         typer.echo(json.dumps(data, indent=1, ensure_ascii=False))
@@ -46,6 +57,22 @@ def check(
             _print(name, report)
     if any(report.problems or not report.examples for report in reports.values()):
         raise typer.Exit(2)
+
+
+def _fitting(model: str, download: bool) -> Callable[[Example], bool]:
+    """Whether an example fits the context of a model."""
+    with waiting(f"loading the tokenizer of {model}"):
+        from headatlas.models.load import load_tokenizer
+        from headatlas.models.tokens import encode
+
+        tokenizer, context = load_tokenizer(model, download=download)
+    if tokenizer is None or context is None:
+        raise HeadAtlasError(f"{model} says nothing about its tokens or its context: leave it out.")
+
+    def fits(example: Example) -> bool:
+        return len(encode(tokenizer, example.prompt, example.target)) <= context
+
+    return fits
 
 
 def _as_data(report: FileReport) -> dict[str, Any]:
@@ -80,6 +107,7 @@ def _print(name: str, report: FileReport) -> None:
     for count, what in (
         (report.repeated, "repeat a prompt that stood before"),
         (report.crossing, "stand in another split than their question; a run leaves them out"),
+        (report.too_long, "do not fit the model's context; a run leaves them out"),
         (report.without_space, "have no space between prompt and target (they are joined as is)"),
     ):
         if count:

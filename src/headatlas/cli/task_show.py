@@ -40,7 +40,7 @@ def show(
         from headatlas.models.load import load_tokenizer
         from headatlas.models.tokens import encode
 
-        tokenizer = load_tokenizer(model, download=download)
+        tokenizer, context = load_tokenizer(model, download=download)
     chosen = chosen.for_tokenizer(tokenizer)
     for remark in chosen.remarks:
         note(remark)
@@ -50,6 +50,8 @@ def show(
     for example in chosen.ask(split, seed, n):
         tokens = encode(tokenizer, example.prompt, example.target) if tokenizer else None
         _print(example, tokens)
+        if tokens and context and len(tokens) > context:
+            note(f"longer than the {context:,} tokens of {model}: methods leave it out")
 
 
 def _print(example: Example, tokens: Tokens | None) -> None:

@@ -88,13 +88,17 @@ def load_model(
 
 def load_tokenizer(
     name: str = EMBEDDED, *, download: bool = False
-) -> PreTrainedTokenizerBase | None:
-    """The tokenizer of a model without its weights; `None` if it has none."""
+) -> tuple[PreTrainedTokenizerBase | None, int | None]:
+    """A model's tokenizer and how many tokens its context holds, without its weights.
+
+    Either is `None` where the model does not say.
+    """
     folder = _resolve(str(name))
     local = {"local_files_only": not download or folder is not None, "trust_remote_code": False}
     source = str(folder or name)
-    _load_config(name, source, local)
-    return _load_tokenizer(name, source, folder, local)
+    config = _load_config(name, source, local).get_text_config(decoder=True)
+    context = getattr(config, "max_position_embeddings", None)
+    return _load_tokenizer(name, source, folder, local), context
 
 
 def _resolve(name: str) -> Path | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -32,7 +33,11 @@ def hub_sources(name: str, download: bool = False) -> list[Source]:
         if (folder / "dataset_dict.json").exists() or (folder / "state.json").exists():
             content: Any = datasets.load_from_disk(str(folder))
         else:
-            content = datasets.load_dataset(str(folder), config or None, streaming=True)
+            # streaming keeps nothing, but the package wants a folder for its locks
+            with tempfile.TemporaryDirectory() as locks:
+                content = datasets.load_dataset(
+                    str(folder), config or None, streaming=True, cache_dir=locks
+                )
     except Exception as error:  # datasets raises whatever its builders do
         raise UnreadableError(f"the data set '{name}' cannot be read: {_first(error)}.") from error
     parts = content if isinstance(content, Mapping) else {"": content}
@@ -50,10 +55,10 @@ def _snapshot(repository: str, download: bool) -> Path:
             snapshot_download(repository, repo_type="dataset", local_files_only=not download)
         )
     except Exception as error:  # names that are none, networks that are away
-        hint = "" if download else " in the local cache; --download allows the network"
-        raise TaskError(
-            f"no data set '{repository}'{hint} ({type(error).__name__}: {_first(error)})."
-        ) from error
+        where = f"could be had from the hub ({_first(error)})"
+        if not download:
+            where = "is a folder or in the local cache of the hub; --download allows the network"
+        raise TaskError(f"no data set '{repository}' {where}.") from error
 
 
 def _rows(name: str, rows: Iterable[Mapping[str, Any]]) -> Rows:

@@ -132,6 +132,7 @@ class FileReport:
     crossing: int = 0
     without_space: int = 0
     longest: int = 0
+    too_long: int = 0
 
 
 def check_source(
@@ -139,8 +140,12 @@ def check_source(
     file_format: str | None = None,
     how: How | None = None,
     progress: Callable[[int], None] | None = None,
+    fits: Callable[[Example], bool] | None = None,
 ) -> FileReport:
-    """Read a whole source, however large, and count what is there and what is wrong."""
+    """Read a whole source, however large, and count what is there and what is wrong.
+
+    `fits` tells whether an example fits a model's context; the ones that do not are counted.
+    """
     how = how or How()
     kind = format_of(source, file_format, how)
     report = FileReport(kind.name)
@@ -151,6 +156,7 @@ def check_source(
             _note(report, each)
         else:
             _count(report, each, home, prompts)
+            report.too_long += fits is not None and not fits(each.example)
         if progress is not None and number % ROWS_TOLD == 0:
             progress(ROWS_TOLD)
     report.questions = len(home)
