@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 import sys
 from dataclasses import replace
@@ -204,6 +205,14 @@ def test_the_frame_is_content_too(change):
 
 def test_order_is_content():
     assert Task.of("a", WORDS).hash != Task.of("a", WORDS[::-1]).hash
+
+
+def test_tasks_travel_between_processes(embedded):
+    task = load_task("aba").for_tokenizer(embedded.tokenizer)
+    again = pickle.loads(pickle.dumps(task))
+    assert again == task
+    assert again.hash == task.hash
+    assert hash(again) == hash(task)
 
 
 def test_impossible_tasks_are_one_sentence():

@@ -37,7 +37,7 @@ class Task:
     name: str
     version: int
     description: str
-    splits: Mapping[str, tuple[Example, ...]]
+    splits: Mapping[str, tuple[Example, ...]] = field(hash=False)
     form: Form = PLAIN
     shots: int = 0
     instruction: str = ""

@@ -104,7 +104,7 @@ def read_columns(row: Row, how: How) -> Finds:
         tuple(how.write("", choice)[1] for choice in choices),
         values.get("function"),
         how.write(corrupted, "")[0] if corrupted is not None else None,
-        values.get("corrupted_target"),
+        how.write("", other)[1] if (other := values.get("corrupted_target")) else None,
         values.get("group", ""),
         {key: value for key, value in record.items() if key not in used and _is_scalar(value)},
     )

@@ -36,10 +36,11 @@ def read_blimp(row: Row, how: How) -> Finds:
     same = 0
     while same < min(len(words), len(others)) and words[same] == others[same]:
         same += 1
-    if good == bad or same == len(words) or same == len(others):
-        raise WrongFieldError("sentence_bad", "does not differ in a word from the good sentence")
-    if same == 0:
-        yield Problem(row.place, "sentence_bad", "differs from the first word on", skipped=True)
+    if same == 0 or same in (len(words), len(others)):
+        what = (
+            "differs from the first word on" if same == 0 else "differs in no word, or ends early"
+        )
+        yield Problem(row.place, "sentence_bad", what, skipped=True)
         return
     target = " " + " ".join(words[same:])
     facts = {
