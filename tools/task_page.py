@@ -116,13 +116,13 @@ Questions lie in four splits that never share one: `examples` are shown solved i
 is for fitting, `select` for choosing heads, `test` for scoring; rewordings of one question stay
 together. All figures are from `test`, with a new prefix for every 16 questions.
 
-*Accuracy*: the target is the likeliest of the choices or, without choices, the model's own first
-words, whole. *Chance*: one of the choices, or always the commonest target. *log P*: mean over a
-target's tokens, then over questions, in nats; *shuffled*: the same for the target of another
-question (in `cognition`: of the same function). Intervals are 95 % (Wilson; Student over
-questions). `math`, `syntax` and `cognition` are judged by log P against shuffled targets, since
-their answers are sentences; the others by accuracy. Maps of a task at chance level carry a
-warning."""
+*Accuracy*: the target is the likeliest of the choices, each taken as a whole, or, without choices,
+the model's own first words. *Chance*: one of the choices, or always the commonest target of the
+task. *log P*: mean over a target's tokens, then over examples, in nats; *shuffled*: the same for
+the target of another question (in `cognition`: of the same function). Intervals are 95 % (Wilson
+for shares, Student for means) and allow for examples of one question being alike. `math`, `syntax`
+and `cognition` are judged by log P against shuffled targets, since their answers are sentences; the
+others by accuracy. Maps of a task at chance level carry a warning."""
 
 COLUMNS = (
     "task", *SPLITS, "accuracy", "chance", "log P", "shuffled", "gain", "verdict"
@@ -131,6 +131,7 @@ HEADING = f"| {' | '.join(COLUMNS)} |\n|---|{'--:|' * (len(COLUMNS) - 2)}---|"
 
 WORDS = """The {steps} steps of `cognition` are labelled with one of eight functions
 ({functions}), as many steps each. A bag-of-words classifier (word counts, logistic regression; ten
-divisions by question, 70 % for training) guesses the function from the whole prompt in **{whole}**
+divisions by question, 70 % for training; in brackets the mean ± 1.96 standard deviations over the
+divisions) guesses the function from the whole prompt in **{whole}**
 of held-out steps, from the last step alone in **{last}**; chance is {chance}. A probe of a model's
 heads should be compared with these figures, not with chance."""

@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from headatlas.models.load import load_model
     from headatlas.models.model import Model
     from headatlas.models.verify import verify
-    from headatlas.tasks import Task, load_task
+    from headatlas.tasks import Example, Task, load_task
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Ablation",
     "Edit",
+    "Example",
     "HeadAtlasError",
     "Map",
     "Model",
@@ -43,6 +44,7 @@ __all__ = [
 _HOMES = {
     "Ablation": "headatlas.methods",
     "Edit": "headatlas.models.edit",
+    "Example": "headatlas.tasks",
     "Map": "headatlas.maps",
     "Model": "headatlas.models.model",
     "Task": "headatlas.tasks",

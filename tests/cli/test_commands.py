@@ -74,6 +74,16 @@ def test_five_heads_of_the_real_model_equal_zeroed_columns(headatlas, embedded, 
         assert found == pytest.approx(float(change), abs=1e-5)
 
 
+def test_seeds_that_differ_in_nothing_are_said(headatlas, tiny_folder, task, tmp_path):
+    words = ["ablate", "--model", tiny_folder, "--task", task, "--heads", "0.0", "--seeds", 2]
+    code, _, said = headatlas(*words, "--out", tmp_path / "o")
+    assert code == 0
+    assert "the seeds differ in nothing" in said
+    code, _, said = headatlas(*words, "--examples", 3, "--out", tmp_path / "p")
+    assert code == 0
+    assert "the seeds differ" not in said
+
+
 def test_atlas_maps_a_model(headatlas, tiny_folder, tmp_path):
     out = tmp_path / "atlas"
     code, printed, _ = headatlas("atlas", "--quick", "--model", tiny_folder, "--out", out)

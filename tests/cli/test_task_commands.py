@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -13,7 +16,7 @@ def test_show_prints_prompts_targets_and_token_counts(headatlas):
     assert printed.count("Give the opposite of the word.") == 2
     assert "form instruction" in printed
     assert " + 1 tokens" in printed
-    assert "33 examples, 88 train, 33 select, 66 test" in printed
+    assert "30 examples, 91 train, 29 select, 70 test" in printed
 
 
 def test_show_works_on_files_and_in_chat_form(headatlas, tmp_path):
@@ -50,7 +53,7 @@ def test_check_of_a_sound_file(headatlas, tiny_folder, tmp_path):
     path.write_text("\n".join(map(json.dumps, rows)))
     code, printed, _ = headatlas("task", "check", path, "--model", tiny_folder)
     assert code == 0
-    assert "2 examples of 2 questions" in printed
+    assert "examples: 2, of 2 different questions" in printed
     assert "1 do not fit the model's context" in printed
     assert "sound" in printed
 
@@ -62,7 +65,12 @@ def test_check_of_a_sound_file(headatlas, tiny_folder, tmp_path):
         (["task", "show", "antonym", "--split", "all"], "no split 'all'"),
         (["task", "check", "nothing.jsonl"], "cannot be read: No such file"),
         (["task", "check", "x.jsonl", "--columns", "prompt"], "maps no column"),
-        (["task", "baseline", "--task", "antonym:icl=99"], "wants 99 solved examples but has 33"),
+        (["task", "check", "x.jsonl", "--columns", "prompt=a,prompt=b"], "is mapped twice"),
+        (["task", "check", "antonym"], "'antonym' is built in"),
+        (["task", "show", "antonym:key:"], "no task 'antonym:key:'"),
+        (["task", "show", "antonym:icl=" + "9" * 5000], "cannot be a file"),
+        (["task", "show", "antonym", "--model", "x[/b]"], "no file or folder x[/b]"),
+        (["task", "baseline", "--task", "antonym:icl=99"], "wants 99 solved examples but has 30"),
     ],
 )
 def test_mistakes_are_one_sentence(headatlas, arguments, sentence):
@@ -90,6 +98,27 @@ def test_baseline_marks_what_is_at_chance(headatlas, tiny_folder):
     )
     assert code == 0
     assert "AT CHANCE" in printed
+
+
+def test_markup_in_a_file_is_text(headatlas, tmp_path):
+    path = tmp_path / "m.jsonl"
+    path.write_text(json.dumps({"prompt": "[red]a", "target": " b", "function": "[/b]"}))
+    code, printed, _ = headatlas("task", "show", path)
+    assert code == 0
+    assert "[/b]" in printed
+    assert "[red]a b" in printed
+
+
+def test_a_terminal_that_knows_ascii_alone(tmp_path):
+    words = ["task", "show", "country-capital", "-n", "60"]
+    done = subprocess.run(
+        [sys.executable, "-m", "headatlas", *words],
+        env={**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"\\xe9" in done.stdout or b"\\xe1" in done.stdout
 
 
 def test_list_shows_every_task(headatlas):

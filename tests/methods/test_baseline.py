@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 import torch
+from scipy.stats import binomtest
 
 import task_page
 from headatlas.errors import TaskError
 from headatlas.maps import load_map
 from headatlas.methods import Ablation
-from headatlas.methods.baseline import Baseline, measure_baseline
+from headatlas.methods.baseline import Baseline, _share_interval, measure_baseline
 from headatlas.plots import heatmap
 from headatlas.tasks import BUILT_IN, Example, Task, load_task
 
@@ -51,7 +55,7 @@ def test_a_task_at_chance_is_said_to_be_in_every_map_of_it(tiny, tmp_path):
     task = numbers(40)
     found = measure_baseline(tiny, task)
     assert not found.above_chance
-    assert "at chance level on 'coins': accuracy" in found.warning()
+    assert "at chance level on this task: accuracy" in found.warning()
     drawn = Ablation(heads=((0, 0),)).run(tiny, task)
     assert drawn.provenance["task_warning"] == found.warning()
     again = load_map(drawn.save(tmp_path / "m.nc"))
@@ -104,6 +108,7 @@ def test_shuffled_targets_are_of_the_same_function_and_never_the_own(tiny):
 def test_chance_is_the_best_guess_without_looking(tiny):
     constant = Task.of("t", [Example(f"q{i}", " yes" if i % 4 else " no") for i in range(7)])
     assert measure_baseline(tiny, constant).chance == pytest.approx(5 / 7)
+    assert measure_baseline(tiny, constant, limit=2).chance == pytest.approx(5 / 7)
     assert measure_baseline(tiny, numbers(40)).chance >= 0.5
 
 
@@ -114,16 +119,26 @@ def test_questions_that_do_not_fit_are_counted(tiny):
         measure_baseline(tiny, Task.of("u", rows[2:]))
 
 
-def test_the_parts_of_one_question_count_once():
-    """Four copies of every question do not make the interval narrower."""
-    from headatlas.methods.baseline import _Answer, _gain_interval
+def test_equal_content_under_two_names_is_measured_once_and_named_twice(tiny):
+    told = []
+    one = measure_baseline(tiny, numbers(20), progress=told.append)
+    other = measure_baseline(tiny, replace(numbers(20), name="dice"), progress=told.append)
+    assert (one.task, other.task) == ("coins", "dice")
+    assert told == [one.examples, one.examples]
+    assert replace(other, task="coins") == one
 
-    whole = [_Answer(str(i), False, -1.0 - i % 3, -4.0) for i in range(9)]
-    assert _gain_interval(whole * 4) == pytest.approx(_gain_interval(whole))
-    apart = [_Answer(f"{i} {copy}", False, -1.0 - i % 3, -4.0) for i in range(9) for copy in "abcd"]
-    low, high = _gain_interval(whole)
-    narrow_low, narrow_high = _gain_interval(apart)
-    assert narrow_high - narrow_low < 0.6 * (high - low)
+
+def test_intervals_of_shares_count_questions():
+    """Four copies of every question do not make the interval narrower."""
+    right = np.array([1.0, 0.0, 1.0] * 5)
+    names = [str(i) for i in range(15)]
+    low, high = _share_interval(right, names)
+    expected = binomtest(10, 15).proportion_ci(0.95, method="wilson")
+    assert low == pytest.approx(expected.low, abs=0.02)
+    assert high == pytest.approx(expected.high, abs=0.02)
+    assert _share_interval(np.repeat(right, 4), np.repeat(names, 4)) == pytest.approx((low, high))
+    all_right = binomtest(15, 15).proportion_ci(0.95, method="wilson")
+    assert _share_interval(np.ones(60), np.repeat(names, 4))[0] == pytest.approx(all_right.low)
 
 
 def test_without_other_targets_nothing_is_claimed():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -70,6 +71,19 @@ def test_finished_units_are_skipped(store, tiny):
     _, second, steps = run(store, tiny)
     assert (list(second.computed), len(second.skipped), steps) == ([units[1].key], 2, 12)
     assert all(path.stat().st_mtime_ns == stamp for path, stamp in stamps.items())
+
+
+def test_a_warning_survives_a_new_name(store, tiny):
+    """Equal content under two names is one group; the map has the last name, and the warning."""
+    for name, head in (("first", (0, 0)), ("second", (1, 1))):
+        task = replace(TASK, name=name)
+        method = Ablation(heads=(head,))
+        units = cut(tiny, task, method, range(1))
+        run_units(units, tiny, task, method, store, lambda steps: None)
+    whole = load_map(store.assemble(units[0].group, "m", "second"))
+    assert whole.provenance["task"] == "second"
+    assert "at chance level" in whole.provenance["task_warning"]
+    assert int(np.isfinite(whole["effect"]).sum()) == 2
 
 
 def test_a_damaged_unit_is_said_and_computed_again(store, tiny, caplog):

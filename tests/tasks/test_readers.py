@@ -10,7 +10,6 @@ from pyarrow import parquet
 
 from headatlas.errors import TaskError
 from headatlas.tasks import SPLITS, Example, load_task, open_sources
-from headatlas.tasks.files.columns import How
 from headatlas.tasks.files.read import check_source
 
 ROWS = [
@@ -62,15 +61,18 @@ def test_every_container_gives_the_same_examples(tmp_path, ending):
 
 def test_columns_and_template(tmp_path):
     path = write(tmp_path / "a.csv", 'question,answer,note\nWhat?,That,n\nWho?,"She, he",m\n')
-    how = How({"prompt": "question", "target": "answer"}, "Q: {prompt}\nA: {target}")
-    task = load_task(path, how=how)
+    task = load_task(
+        path,
+        columns={"prompt": "question", "target": "answer"},
+        template="Q: {prompt}\nA: {target}",
+    )
     assert task.split("test")[1] == Example("Q: Who?\nA:", " She, he", metadata={"note": "m"})
     assert "too few questions to divide" in task.remarks[0]
 
 
 def test_a_template_also_writes_choices_and_corrupted_prompts(tmp_path):
     path = write_rows(tmp_path, ".jsonl", [{**ROWS[0], "corrupted": "1+2="}])
-    task = load_task(path, how=How(template="{prompt} {target}"))
+    task = load_task(path, template="{prompt} {target}")
     example = task.split("test")[0]
     assert (example.prompt, example.target) == ("1+1=", " 2")
     assert example.choices == (" 2", " 3")
@@ -80,7 +82,7 @@ def test_a_template_also_writes_choices_and_corrupted_prompts(tmp_path):
 def test_a_file_may_bring_an_instruction(tmp_path):
     rows = [{"prompt": f"w{i}", "target": " x"} for i in range(20)]
     path = write_rows(tmp_path, ".jsonl", rows)
-    task = load_task(f"{path}:instruction", how=How(instruction="Say x."))
+    task = load_task(f"{path}:instruction", instruction="Say x.")
     assert task.ask(limit=1)[0].prompt.startswith("Say x.\n\nw")
     assert task.name == "mine:instruction"
 
@@ -167,6 +169,48 @@ def test_big_bench(tmp_path):
     assert (two.prompt, two.target) == ("Ask: 3+3\nSay:", " 6")
 
 
+def test_prompt_and_target_win_over_other_signs(tmp_path):
+    rows = [{"prompt": "Q", "target": " b", "input": "i", "output": "o", "question": "q"}]
+    task = load_task(write_rows(tmp_path, ".jsonl", rows))
+    assert task.split("test")[0].prompt == "Q"
+    assert task.description.endswith("(columns)")
+
+
+def test_several_right_choices_are_left_out(tmp_path):
+    examples = [
+        {"input": "a", "target_scores": {"x": 1, "y": 1}},
+        {"input": "b", "target_scores": {"x": 1, "y": 0}},
+    ]
+    task = load_task(write(tmp_path / "t.json", json.dumps({"examples": examples})))
+    assert "left out 1: has several best choices" in task.remarks
+    assert len(task.split("test")) == 1
+
+
+def test_rows_marked_train_stay_train(tmp_path):
+    rows = [{"prompt": f"q{i}", "target": " a", "split": "train"} for i in range(5)]
+    task = load_task(write_rows(tmp_path, ".jsonl", rows))
+    assert len(task.split("train")) == 5
+    with pytest.raises(TaskError, match="has no 'test' questions"):
+        task.ask()
+
+
+def test_a_path_is_a_name_too(tmp_path):
+    from pathlib import Path
+
+    assert load_task(Path(write_rows(tmp_path, ".jsonl", ROWS))).name == "mine"
+
+
+def test_corrupted_prompts_that_stand_in_some_rows_only(tmp_path):
+    rows = [
+        {"prompt": f"Q{i}", "target": f" t{i}"} | ({"corrupted": f"R{i}"} if i % 2 else {})
+        for i in range(30)
+    ]
+    task = load_task(f"{write_rows(tmp_path, '.jsonl', rows)}:icl=2")
+    for each in task.ask():
+        odd = int(each.target[2:]) % 2
+        assert (each.corrupted is not None) == bool(odd)
+
+
 def test_a_folder_of_files_keeps_train_and_test_apart(tmp_path):
     def rows(start, stop):
         return "\n".join(
@@ -179,6 +223,7 @@ def test_a_folder_of_files_keeps_train_and_test_apart(tmp_path):
     asked = {each.prompt for each in task.split("test")}
     assert asked == {f"q{i}" for i in range(55, 80)}
     assert "left out 5: the question also stands in another split" in task.remarks
+    assert "2 files are read as one task" in task.remarks
     others = {each.prompt for split in SPLITS[:3] for each in task.split(split)}
     assert others == {f"q{i}" for i in range(55)}
 
@@ -237,6 +282,11 @@ def test_a_data_set_of_the_hub_as_a_local_copy(tmp_path):
         ("a.csv", b"question,answer\na,b\n", "line 2, column 'prompt': is missing"),
         ("a.csv", b"prompt,target\n" + b'a,"' + b"x" * 200_000, "not a table"),
         ("a.csv", b"prompt,target\na,b\n\xff,c\n", "line 3, column 1: not UTF-8"),
+        ("a.csv", b'prompt,target\na, b\nc," d\ne, f\n', "line 4, column 1: not a table"),
+        ("a.json", b'{"examples": [{"input": "x", "target_scores": {"": 1, "a": 0}}]}',
+         r"column 'target_scores\.choice': is empty"),
+        ("a.jsonl", b'{"prompt": "a", "target": null}', "'target': is null, but should be text"),
+        ("a.jsonl", b'{"prompt": "a", "target": "b", "split": "examples"}', "nothing to ask"),
         ("a.parquet", b"PAR1 nothing", "is not a sound Parquet file"),
         ("a.txt", b"hello", "should end in one of"),
     ],
@@ -273,15 +323,26 @@ def test_a_report_counts_what_is_there(tmp_path):
 def test_mistakes_in_how_to_read_are_one_sentence(tmp_path):
     path = write_rows(tmp_path, ".jsonl", ROWS)
     with pytest.raises(TaskError, match="no column 'promt' to map"):
-        How({"promt": "x"})
+        load_task(path, columns={"promt": "x"})
     with pytest.raises(TaskError, match=r"should hold \{prompt\} and end in \{target\}"):
-        How(template="{target} {prompt}")
+        load_task(path, template="{target} {prompt}")
     with pytest.raises(TaskError, match="no format 'blomp'"):
         load_task(path, file_format="blomp")
     with pytest.raises(TaskError, match="'antonym' is built in"):
         load_task("antonym", file_format="blimp")
     with pytest.raises(TaskError, match="cannot be read: No such file"):
         load_task(str(tmp_path / "none.jsonl"))
+    blimp = write_rows(tmp_path, ".json", [{"sentence_good": "a b", "sentence_bad": "a c"}])
+    with pytest.raises(TaskError, match="of the format 'blimp' take no template"):
+        load_task(blimp, template="{prompt} {target}")
+    with pytest.raises(TaskError, match="name of the task is empty"):
+        load_task("")
+    with pytest.raises(TaskError, match="name of the task is empty"):
+        load_task("hub:")
+    with pytest.raises(TaskError, match="cannot be a file"):
+        load_task("~nobody-of-this-name/x.jsonl")
+    with pytest.raises(TaskError, match="cannot be a file"):
+        load_task("x" * 5000)
     (tmp_path / "empty").mkdir()
     with pytest.raises(TaskError, match="holds no task file"):
         load_task(str(tmp_path / "empty"))

@@ -56,6 +56,39 @@ class TestEverySuite:
             assert each.corrupted_target is None or each.corrupted_target != each.target
 
 
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_no_corrupted_prompt_asks_what_another_split_asks(name):
+    task = load_task(name)
+    home = {each.prompt: split for split in SPLITS for each in task.splits[split]}
+    for split in SPLITS:
+        for each in task.splits[split]:
+            assert home.get(each.corrupted, split) == split
+
+
+def test_the_corrupted_sum_has_another_result():
+    for each in everything(load_task("math")):
+        if each.corrupted:
+            assert each.target.split()[-1] != each.corrupted_target.split()[-1]
+
+
+def test_words_of_one_family_stay_together():
+    home = {}
+    task = load_task("antonym")
+    for split in SPLITS:
+        for each in task.splits[split]:
+            for word in (each.prompt.split()[1], each.target.strip()):
+                assert home.setdefault(word[:4], split) == split
+
+
+@pytest.mark.parametrize("name", ["ioi", "greater-than"])
+def test_clean_and_corrupted_prompts_have_as_many_tokens(name, embedded):
+    for each in everything(load_task(name)):
+        clean, other = (
+            embedded.encode(prompt, each.target) for prompt in (each.prompt, each.corrupted)
+        )
+        assert len(clean) == len(other), each.prompt
+
+
 @pytest.mark.parametrize("name", PAIRS)
 def test_word_pairs_are_many_and_each_is_asked_once(name):
     pairs = read_list(name.replace("-", "_"))

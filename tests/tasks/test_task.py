@@ -6,6 +6,7 @@ import json
 import pickle
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from itertools import islice
 
@@ -32,6 +33,20 @@ def test_forms_of_one_task():
     assert icl.endswith(plain)
     assert load_task("antonym:icl").hash == load_task("antonym").hash
     assert load_task("antonym:plain").hash != load_task("antonym").hash
+
+
+def test_a_seed_asks_the_same_in_every_form():
+    for seed in range(3):
+        icl, plain = (
+            [each.group for each in load_task(f"antonym:{form}").ask(seed=seed, limit=9)]
+            for form in ("icl", "plain")
+        )
+        assert icl == plain
+        one, other = (
+            next(load_task(f"antonym:{form}").batches("train", 4, seed))
+            for form in ("icl", "plain")
+        )
+        assert [each.group for each in one] == [each.group for each in other]
 
 
 def test_chat_puts_the_examples_as_turns(embedded):
@@ -137,7 +152,66 @@ def test_shuffled_answers_make_the_corrupted_prompt():
         assert sorted(pair[1] for pair in clean) == sorted(pair[1] for pair in spoiled)
         assert all(one[1] != other[1] for one, other in zip(clean, spoiled, strict=True))
         assert example.corrupted.endswith(example.prompt.split("\n\n")[-1])
+        assert example.corrupted_target is None
     assert load_task("antonym:plain").ask(limit=1)[0].corrupted is None
+
+
+def test_shuffling_moves_every_answer_that_can_move():
+    rows = [Example(f"q{i}", f" {'abcde'[i % 5]}") for i in range(60)]
+    task = replace(Task.of("t", rows), form=Form("icl", 9), shuffling_corrupts=True, separator="\n")
+    for seed in range(20):
+        example = task.ask(seed=seed, limit=1)[0]
+        clean, spoiled = (text.split("\n")[:-1] for text in (example.prompt, example.corrupted))
+        kept = sum(one == other for one, other in zip(clean, spoiled, strict=True))
+        most = max(Counter(line.split()[1] for line in clean).values())
+        assert kept <= max(0, 2 * most - len(clean))
+
+
+def test_patterns_are_corrupted_by_examples_alone():
+    assert load_task("aba").ask(limit=1)[0].corrupted_target is not None
+    for form in ("plain", "instruction"):
+        example = load_task(f"aba:{form}").ask(limit=1)[0]
+        assert example.corrupted is None
+        assert example.corrupted_target is None
+
+
+def test_a_limit_draws_by_the_seed_over_the_whole_split():
+    levels = {each.metadata["level"] for each in load_task("math").ask(limit=32)}
+    assert levels == {1, 2, 3, 4, 5}
+    kinds = {each.metadata["kind"] for each in load_task("syntax").ask(limit=32)}
+    assert len(kinds) == 6
+    one, other = (
+        [each.group for each in load_task("ioi").ask(seed=seed, limit=9)] for seed in (0, 1)
+    )
+    assert one != other
+    order = [each.group for each in load_task("ioi").split("test")]
+    assert one == sorted(one, key=order.index)
+
+
+def test_the_questions_of_examples_are_shown_alone():
+    assert all(each.prompt.count("Q:") == 1 for each in load_task("antonym").ask("examples"))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["foo"], "no form 'foo'"),
+        ("icl", r"a form is a list of words, such as \['icl'\]"),
+        (["icl=x"], "no form 'icl=x'"),
+        (["plain=3"], "no form 'plain=3'"),
+        (["icl", "plain"], "more than one form"),
+        (["chat", "chat"], "more than one form"),
+    ],
+)
+def test_forms_that_are_none(words, message):
+    with pytest.raises(TaskError, match=message):
+        load_task("antonym").put_as(words)
+
+
+def test_no_examples_are_not_shown_silently():
+    with pytest.raises(TaskError, match="has no solved examples for ':icl'"):
+        Task.of("t", WORDS[:5]).put_as(["icl"])
+    assert load_task("antonym:icl=0").hash == load_task("antonym:plain").hash
 
 
 text = st.text(min_size=1, max_size=8)
@@ -181,7 +255,7 @@ def test_every_field_of_an_example_is_content(rows, data):
         "function": (rows[at].function or "") + "x",
         "corrupted": (rows[at].corrupted or "") + "x",
         "metadata": {**rows[at].metadata, "a new key": 1},
-        "choices": ("x", "y"),
+        "choices": (rows[at].target, "another choice"),
     }[field]
     changed[at] = replace(rows[at], **{field: value})
     assert Task.of("a", changed).hash != task.hash
@@ -216,7 +290,7 @@ def test_tasks_travel_between_processes(embedded):
 
 
 def test_impossible_tasks_are_one_sentence():
-    with pytest.raises(TaskError, match="has no examples"):
+    with pytest.raises(TaskError, match="has nothing to ask"):
         Task("t", 1, "", {})
     with pytest.raises(TaskError, match="wants 9 solved examples but has 3"):
         replace(Task.of("t", WORDS), form=Form("icl", 9))
@@ -226,6 +300,12 @@ def test_impossible_tasks_are_one_sentence():
         load_task("antonym").ask("tset")
     with pytest.raises(TaskError, match="has no 'train' questions"):
         Task.of("t", WORDS[:4]).ask("train")
+    with pytest.raises(TaskError, match="is not among the choices"):
+        Example("a", "b", ("x", "y"))
+    with pytest.raises(TaskError, match="a limit of -1 questions leaves none"):
+        load_task("antonym").ask(limit=-1)
+    with pytest.raises(TaskError, match="a batch of 0 questions is none"):
+        next(load_task("antonym").batches(size=0))
     with pytest.raises(TaskError, match="measured by accuracy or logprob"):
         replace(Task.of("t", WORDS), measure="luck")
     with pytest.raises(TaskError, match=r"one question in two splits, 'train' and 'test'"):

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from headatlas.cli.screen import stdout
@@ -35,7 +36,7 @@ def list_things(kind: Annotated[Kind, typer.Argument(help="What to list.")]) -> 
     }[kind]()
     table = Table(show_header=False, box=None)
     for name, about in rows:
-        table.add_row(name, about)
+        table.add_row(escape(name), escape(about))
     stdout.print(table)
 
 
@@ -57,7 +58,7 @@ def _tasks() -> list[tuple[str, str]]:
     for name in BUILT_IN:
         task = load_task(name)
         count = sum(len(examples) for examples in task.splits.values())
-        rows.append((name, f"{task.description} ({count} questions)"))
+        rows.append((name, f"{task.description} ({count} examples)"))
     return [
         *rows,
         ("FILE, FOLDER", "your own: .jsonl, .json, .csv, .tsv, .parquet with prompt and target"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import sys
 from typing import Annotated
@@ -55,6 +56,9 @@ def options(
 
 def main() -> None:
     """Run the program: exit code 2 and one sentence for a mistake in what was given."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal may not know every letter
+            stream.reconfigure(errors="backslashreplace")
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     try:
         app()
@@ -64,6 +68,6 @@ def main() -> None:
     except SystemExit as stop:
         if stop.code != INTERRUPTED:
             raise
-        words = "stopped; finished work is kept, and the same command goes on from there."
+        words = "stopped; work finished in --out is kept, and the same command goes on from there."
         stderr.print(words, highlight=False)
         sys.exit(1)

@@ -101,23 +101,34 @@ class FileOptions:
         """The task of a name, read in this way if it is a file."""
         from headatlas.tasks import load_task
 
-        return load_task(task, file_format=self.file_format, how=self.how(), download=download)
+        return load_task(
+            task,
+            columns=self.mapped(),
+            template=_typed(self.template),
+            instruction=_typed(self.instruction),
+            file_format=self.file_format,
+            download=download,
+        )
 
     def how(self) -> How:
         """How to read, as the readers take it."""
         from headatlas.tasks.files.columns import How
 
-        mapped = {}
-        for pair in (self.columns or "").split(","):
-            if not pair.strip():
-                continue
+        return How(self.mapped(), _typed(self.template), _typed(self.instruction))
+
+    def mapped(self) -> dict[str, str]:
+        """Our names of columns with the file's."""
+        mapped: dict[str, str] = {}
+        for pair in filter(None, (part.strip() for part in (self.columns or "").split(","))):
             ours, equals, theirs = (part.strip() for part in pair.partition("="))
             if not (ours and equals and theirs):
                 raise HeadAtlasError(
-                    f"'{pair.strip()}' maps no column: write OURS=THEIRS, such as prompt=question."
+                    f"'{pair}' maps no column: write OURS=THEIRS, such as prompt=question."
                 )
+            if ours in mapped:
+                raise HeadAtlasError(f"the column '{ours}' is mapped twice in {self.columns}.")
             mapped[ours] = theirs
-        return How(mapped, _typed(self.template), _typed(self.instruction))
+        return mapped
 
 
 def _typed(text: str | None) -> str | None:

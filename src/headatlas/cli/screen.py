@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -19,8 +20,8 @@ from rich.progress import (
 if TYPE_CHECKING:
     from headatlas.runs.engine import Progress as Report
 
-stdout = Console()
-stderr = Console(stderr=True)
+stdout = Console(emoji=False)
+stderr = Console(stderr=True, emoji=False)
 
 
 def note(what: str) -> None:
@@ -31,7 +32,7 @@ def note(what: str) -> None:
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
     """Show that something of unknown length is going on."""
-    with stderr.status(what):
+    with stderr.status(escape(what)):
         yield
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from math import isfinite
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from headatlas.cli import options as given
@@ -30,7 +32,9 @@ def baseline(
 ) -> None:
     """Print what the untouched model can do: accuracy, target log-probability, chance level.
 
-    A task is marked where the model is not above chance with 95 % confidence.
+    Of n test examples: the share that is right (95 % interval) and the share that guessing gets;
+    the mean log-probability of targets and of shuffled targets, and the difference (95 %). A task
+    is marked where the model is not above chance with 95 % confidence.
 
     \b
     Examples:
@@ -64,22 +68,20 @@ def _as_data(found: Baseline) -> dict[str, object]:
 
 
 def _print(model: str, found: list[Baseline]) -> None:
-    table = Table(title=f"{model}, untouched", title_justify="left")
-    for heading in ("task", "questions", "accuracy", "95 %", "chance"):
-        table.add_column(heading, justify="left" if heading == "task" else "right")
-    for heading in ("log P(target)", "shuffled", "gain, 95 %"):
-        table.add_column(heading, justify="right")
-    table.add_column("")
+    table = Table(title=f"{escape(model)}, untouched", title_justify="left", box=None)
+    table.add_column("task", overflow="fold")
+    for heading in ("n", "right", "chance", "log P", "shuffled", "gain"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
     for each in found:
         table.add_row(
-            each.task,
+            escape(each.task),
             str(each.examples),
-            f"{each.accuracy:.0%}",
-            f"{each.accuracy_low:.0%}–{each.accuracy_high:.0%}",
+            f"{each.accuracy:.0%} ({each.accuracy_low * 100:.0f}–{each.accuracy_high * 100:.0f})",
             f"{each.chance:.1%}",
             f"{each.logprob:.2f}",
-            f"{each.shuffled_logprob:.2f}",
-            f"{each.gain_low:+.2f} … {each.gain_high:+.2f}",
-            "[green]above chance[/]" if each.above_chance else "[red]AT CHANCE[/]",
+            f"{each.shuffled_logprob:.2f}" if isfinite(each.shuffled_logprob) else "–",
+            f"{each.gain_low:+.1f}…{each.gain_high:+.1f}" if isfinite(each.gain_low) else "–",
+            "[green]above[/]" if each.above_chance else "[red]AT CHANCE[/]",
         )
     stdout.print(table)

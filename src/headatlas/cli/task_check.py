@@ -39,16 +39,22 @@ def check(
       headatlas task check my.jsonl
       headatlas task check my.csv --columns prompt=question,target=answer
     """
-    from headatlas.tasks import open_sources
+    from headatlas.tasks import BUILT_IN, open_sources
+    from headatlas.tasks.files.formats import format_of
     from headatlas.tasks.files.read import check_source
+    from headatlas.tasks.forms import split_name
 
     how = files.how()
-    sources = open_sources(file, download)
+    name, _ = split_name(file)
+    if name in BUILT_IN:
+        raise HeadAtlasError(f"'{name}' is built in: 'headatlas task show {name}' shows it.")
+    sources = open_sources(name, download)
+    file_format = format_of(sources[0], files.file_format, how).name
     fits = _fitting(model, download) if model else None
     reports = {}
     for source in sources:
         with progress_bar(f"reading {source.name}", source.count()) as advance:
-            reports[source.name] = check_source(source, files.file_format, how, advance, fits)
+            reports[source.name] = check_source(source, file_format, how, advance, fits)
     if as_json:
         data = {name: _as_data(report) for name, report in reports.items()}
         typer.echo(json.dumps(data, indent=1, ensure_ascii=False))
@@ -90,7 +96,7 @@ def _print(name: str, report: FileReport) -> None:
     more = report.problems + sum(report.left_out.values()) - len(report.shown)
     if more > 0:
         say(f"  … and {more:,} more")
-    say(f"  {report.examples:,} examples of {report.questions:,} questions")
+    say(f"  examples: {report.examples:,}, of {report.questions:,} different questions")
     facts = {
         "by split": report.splits,
         "by function": report.functions,
@@ -107,7 +113,7 @@ def _print(name: str, report: FileReport) -> None:
     for count, what in (
         (report.repeated, "repeat a prompt that stood before"),
         (report.crossing, "stand in another split than their question; a run leaves them out"),
-        (report.too_long, "do not fit the model's context; a run leaves them out"),
+        (report.too_long, "do not fit the model's context, even alone; a run leaves them out"),
         (report.without_space, "have no space between prompt and target (they are joined as is)"),
     ):
         if count:

@@ -55,14 +55,14 @@ def show(
 
 
 def _print(example: Example, tokens: Tokens | None) -> None:
-    stdout.rule(_facts(example, tokens), align="left", style="dim")
+    stdout.rule(Text(_facts(example, tokens)), align="left", style="dim")
     text = Text(example.prompt)
     text.append(example.target, style="bold black on green" if stdout.is_terminal else "")
     stdout.print(text, soft_wrap=True)
     facts = {
         "target": repr(example.target),
         "choices": ", ".join(map(repr, example.choices)),
-        "corrupted": repr(example.corrupted[-60:]) if example.corrupted else "",
+        "corrupted": repr(example.corrupted) if example.corrupted else "",
         "its answer": repr(example.corrupted_target) if example.corrupted_target else "",
     }
     for name, value in facts.items():

@@ -39,7 +39,7 @@ def run_method(
 ) -> list[Path]:
     """Compute what is missing, assemble the map, draw its figure; give the files."""
     from headatlas.maps import load_map
-    from headatlas.methods.method import package_versions
+    from headatlas.methods.method import package_versions, task_baseline
     from headatlas.runs.engine import run_units
     from headatlas.runs.store import Store, map_name, safe_name
     from headatlas.runs.unit import cut
@@ -51,13 +51,18 @@ def run_method(
     store.open()
     for remark in remarks:
         note(remark)
+    if seeds > 1 and not task.form.shots and len(task.split("test")) <= _asked(method):
+        note(f"the seeds differ in nothing: '{task.name}' asks all its questions, as they stand")
+    if not all(store.has(unit) for unit in units):
+        with waiting(f"asking the untouched model {task.name}"):
+            task_baseline(model, task)
     start = time.perf_counter()
     began = datetime.now(UTC).isoformat(timespec="seconds")
     total = sum(method.steps(unit.part) for unit in units)
     with progress_bar(f"{method.name} of {task.name}", total) as progress:
         outcome = run_units(units, model, task, method, store, progress)
     name = map_name(model.spec.name, task.name, method.name, units[0].group)
-    path = store.assemble(units[0].group, name)
+    path = store.assemble(units[0].group, name, task.name)
     figures = _draw(path, store.figures / safe_name(name), figure, method.variable)
     record = store.write_record(
         {
@@ -81,6 +86,11 @@ def run_method(
     words = f"{count} unit{'' if count == 1 else 's'} computed in {took}{kept}"
     stdout.print(words, highlight=False)
     return [path, *figures, record]
+
+
+def _asked(method: Method) -> float:
+    """How many examples a method asks for; without end if it says nothing."""
+    return method.settings().get("examples") or float("inf")
 
 
 def _draw(path: Path, name: Path, figure: str, variable: str) -> list[Path]:

@@ -11,6 +11,7 @@ import torch
 from headatlas.errors import HeadAtlasError, TaskError
 from headatlas.maps import Map, head_coordinates
 from headatlas.methods.method import Part, Report, encode_examples, provenance
+from headatlas.methods.spread import mean_error
 from headatlas.models.edit import remove_heads
 from headatlas.tasks import Example, Task
 
@@ -26,8 +27,9 @@ class Ablation:
 
     `effect[l,h]` = mean log P(target | head (l,h) removed) − mean log P(target), where the mean is
     over a target's tokens, then over examples. Negative: the task needs the head. `effect_se` is
-    the standard error of that mean over examples. `heads` restricts the work to some heads, the
-    others are NaN; `examples` to the first so many test questions (`None`: all).
+    the standard error of that mean over questions, for the solved examples at hand. `heads`
+    restricts the work to some heads, the others are NaN; `examples` to so many test examples, drawn
+    by the seed (`None`: all).
 
     >>> Ablation(examples=8).settings()
     {'examples': 8}
@@ -37,7 +39,7 @@ class Ablation:
     examples: int | None = 32
 
     name: ClassVar[str] = "ablation"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     variable: ClassVar[str] = "effect"
 
     def __post_init__(self) -> None:
@@ -62,18 +64,20 @@ class Ablation:
 
     def check(self, model: Model, task: Task) -> list[str]:
         examples = task.for_tokenizer(model.tokenizer).ask(limit=self.examples)
-        rows = self._rows(model, task, examples)
-        if left_out := len(examples) - len(rows):
+        used, _ = self._rows(model, task, examples)
+        if left_out := len(examples) - len(used):
             return [f"{left_out} of {len(examples)} examples are too long and are left out"]
         return []
 
-    def _rows(self, model: Model, task: Task, examples: list[Example]) -> list[Tokens]:
-        rows = encode_examples(model, task, examples)
+    def _rows(
+        self, model: Model, task: Task, examples: list[Example]
+    ) -> tuple[list[Example], list[Tokens]]:
+        used, rows = encode_examples(model, task, examples)
         if len(rows) < 2:
             raise TaskError(
                 f"ablation needs at least 2 examples, but '{task.name}' has {len(rows)} to use."
             )
-        return rows
+        return used, rows
 
     def run(
         self,
@@ -88,16 +92,17 @@ class Ablation:
         parts = [part] if part is not None else self.parts(model.spec)
         task = task.for_tokenizer(model.tokenizer)
         examples = task.ask("test", seed, self.examples)
-        rows = self._rows(model, task, examples)
+        used, rows = self._rows(model, task, examples)
+        questions = [example.question for example in used]
         shape = (model.spec.n_layers, model.spec.n_heads)
         effect, error = np.full(shape, np.nan), np.full(shape, np.nan)
         with torch.no_grad():
             plain = model.score(rows).mean().double()
             for layer, head in (head for each in parts for head in each["heads"]):
                 edit = remove_heads(model.spec, [(layer, head)])
-                change = model.score(rows, edit).mean().double() - plain  # example
-                effect[layer, head] = float(change.mean())
-                error[layer, head] = float(change.std() / len(rows) ** 0.5)
+                change = (model.score(rows, edit).mean().double() - plain).cpu().numpy()  # example
+                effect[layer, head] = change.mean()
+                error[layer, head] = mean_error(change, questions)
                 if report is not None:
                     report()
         groups = {head: model.spec.kv_group(*head) for head in model.spec.heads()}

@@ -6,7 +6,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from headatlas.errors import TaskError
+from headatlas.methods.spread import mean_error, mean_interval
 from headatlas.models.tokens import Tokens, common_prefix
 
 if TYPE_CHECKING:
@@ -33,11 +34,11 @@ PASS_COST = 32
 class Baseline:
     """A model on a task, with 95 % intervals.
 
-    `accuracy` is the share of questions whose target is the likeliest of their choices or, without
-    choices, the model's own first words. `chance` is what guessing reaches: one of the choices, or
-    always the commonest target. `gain` is how much likelier the targets are than the shuffled
-    targets of other questions (of the same function, where there are functions); questions, not
-    their parts, are what the interval counts.
+    `accuracy` is the share of examples whose target is the likeliest of their choices (as a whole)
+    or, without choices, the model's own first words. `chance` is what guessing reaches: one of the
+    choices, or always the commonest target of the task. `gain` is how much likelier the targets are
+    than the shuffled targets of other examples (of the same function, where there are functions).
+    Intervals allow for examples of one question being alike.
     """
 
     task: str
@@ -73,7 +74,7 @@ class Baseline:
             found = f"targets are {self.gain:+.2f} nats likelier than shuffled ones"
         else:
             found = f"accuracy {self.accuracy:.0%}, chance {self.chance:.0%}"
-        return f"at chance level on '{self.task}': {found}, {self.examples} questions"
+        return f"at chance level on this task: {found}, {self.examples} examples"
 
 
 _known: WeakKeyDictionary[Model, dict[tuple[str, str, int, int | None], Baseline]] = (
@@ -99,7 +100,9 @@ def measure_baseline(
     known = _known.setdefault(model, {})
     if key not in known:
         known[key] = _measure(model, task, split, seed, limit, progress)
-    return known[key]
+    elif progress is not None:
+        progress(known[key].examples + known[key].too_long)
+    return replace(known[key], task=task.name)
 
 
 def _measure(
@@ -120,19 +123,21 @@ def _measure(
             progress(len(batch))
     if not found:
         raise TaskError(f"no question of '{task.name}' fits the context of {model.spec.name}.")
-    right = [answer.right for answer in found]
-    low, high = _wilson(sum(right), len(right))
-    gain_low, gain_high = _gain_interval(found)
+    questions = [answer.question for answer in found]
+    right = np.array([answer.right for answer in found], float)
+    gains = np.array([answer.logprob - answer.shuffled for answer in found])
+    low, high = _share_interval(right, questions)
+    gain_low, gain_high = mean_interval(gains, questions)
     return Baseline(
         task=task.name,
         task_hash=task.hash,
         measure=task.measure,
         examples=len(found),
         too_long=len(asked) - len(found),
-        accuracy=float(np.mean(right)),
+        accuracy=float(right.mean()),
         accuracy_low=low,
         accuracy_high=high,
-        chance=_chance(asked),
+        chance=_chance(task, asked),
         logprob=float(np.mean([answer.logprob for answer in found])),
         shuffled_logprob=float(np.mean([answer.shuffled for answer in found])),
         gain_low=gain_low,
@@ -165,9 +170,10 @@ def _shuffle(asked: Sequence[Example], chance: random.Random) -> list[str | None
     return [other(index) for index in range(len(asked))]
 
 
-def _chance(asked: Sequence[Example]) -> float:
+def _chance(task: Task, asked: Sequence[Example]) -> float:
     """What guessing reaches: one of the choices at random, or always the commonest target."""
-    commonest = Counter(example.target for example in asked).most_common(1)[0][1] / len(asked)
+    targets = Counter(each.target for split in task.splits.values() for each in split)
+    commonest = max(targets.values()) / targets.total()
     guessed = float(np.mean([1 / len(each.choices) if each.choices else 0.0 for each in asked]))
     return max(commonest, guessed)
 
@@ -231,22 +237,14 @@ def _cost(rows: Sequence[Tokens]) -> int:
     return shared + sum(len(row) - shared for row in rows)
 
 
-def _wilson(right: int, count: int) -> tuple[float, float]:
-    from scipy.stats import binomtest
-
-    interval = binomtest(right, count).proportion_ci(0.95, method="wilson")
-    return float(interval.low), float(interval.high)
-
-
-def _gain_interval(found: Sequence[_Answer]) -> tuple[float, float]:
-    """Student interval of the mean gain; the parts of one question count as one."""
-    from scipy.stats import t
-
-    gains: dict[str, list[float]] = {}
-    for answer in found:
-        gains.setdefault(answer.question, []).append(answer.logprob - answer.shuffled)
-    means = np.array([np.mean(each) for each in gains.values()])
-    if len(means) < 2 or not np.isfinite(means).all():
-        return math.nan, math.nan
-    reach = float(t.ppf(0.975, len(means) - 1) * means.std(ddof=1) / len(means) ** 0.5)
-    return float(means.mean()) - reach, float(means.mean()) + reach
+def _share_interval(right: FloatArray, questions: Sequence[str]) -> tuple[float, float]:
+    """Wilson interval of a share, for as many examples as the questions are worth."""
+    share, count = float(right.mean()), float(len(set(questions)))
+    error = mean_error(right, questions)
+    if 0 < share < 1 and error > 0:
+        worth = share * (1 - share) / error**2
+        count = min(max(worth, count), float(len(right)))
+    z2 = 1.959964**2
+    middle = (share + z2 / (2 * count)) / (1 + z2 / count)
+    reach = (z2 * (share * (1 - share) / count + z2 / (4 * count**2))) ** 0.5 / (1 + z2 / count)
+    return max(0.0, middle - reach), min(1.0, middle + reach)

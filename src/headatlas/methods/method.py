@@ -7,7 +7,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from headatlas.errors import TaskError
-from headatlas.methods.baseline import measure_baseline
+from headatlas.methods.baseline import Baseline, measure_baseline
 from headatlas.tasks import Example, Task
 
 if TYPE_CHECKING:
@@ -65,17 +65,19 @@ class Method(Protocol):
     ) -> Map: ...
 
 
-def encode_examples(model: Model, task: Task, examples: Sequence[Example]) -> list[Tokens]:
-    """Tokens of the examples that fit the model's context; the others are left out, counted."""
+def encode_examples(
+    model: Model, task: Task, examples: Sequence[Example]
+) -> tuple[list[Example], list[Tokens]]:
+    """The examples that fit the model's context, and their tokens."""
     rows = [model.encode(example.prompt, example.target) for example in examples]
     limit = model.spec.context
-    fitting = [row for row in rows if limit is None or len(row) <= limit]
+    fitting = [i for i, row in enumerate(rows) if limit is None or len(row) <= limit]
     if not fitting:
         raise TaskError(
             f"no example of '{task.name}' fits the context of {model.spec.name}: they need "
             f"{min(map(len, rows))} tokens or more, it holds {limit}."
         )
-    return fitting
+    return [examples[i] for i in fitting], [rows[i] for i in fitting]
 
 
 def provenance(model: Model, task: Task, method: Method, seed: int) -> dict[str, Any]:
@@ -83,7 +85,7 @@ def provenance(model: Model, task: Task, method: Method, seed: int) -> dict[str,
 
     `task_warning` stands there when the untouched model is at chance level on the task.
     """
-    baseline = measure_baseline(model, task, limit=BASELINE_QUESTIONS)
+    baseline = task_baseline(model, task)
     notes = {"task_warning": baseline.warning(), "task_remarks": list(task.remarks)}
     return {
         "model": model.spec.name,
@@ -103,6 +105,11 @@ def provenance(model: Model, task: Task, method: Method, seed: int) -> dict[str,
         "packages": package_versions(),
         **{key: note for key, note in notes.items() if note},
     }
+
+
+def task_baseline(model: Model, task: Task) -> Baseline:
+    """What the untouched model makes of the task, as far as a map needs it."""
+    return measure_baseline(model, task, limit=BASELINE_QUESTIONS)
 
 
 def package_versions() -> dict[str, str]:

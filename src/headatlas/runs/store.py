@@ -17,6 +17,8 @@ from headatlas.maps import Map, combine, load_map, save_map
 from headatlas.maps.files import TEMPORARY, temporary_prefix
 from headatlas.runs.unit import Unit
 
+WARNING = "task_warning"
+
 logger = logging.getLogger(__name__)
 
 
@@ -72,8 +74,12 @@ class Store:
     def save(self, unit: Unit, result: Map) -> None:
         save_map(result, self.path(unit))
 
-    def assemble(self, group: str, name: str) -> Path:
-        """Put all finished units of a group together into one map file."""
+    def assemble(self, group: str, name: str, task: str | None = None) -> Path:
+        """Put all finished units of a group together into one map file.
+
+        Facts on which the units agree are the map's; so is a warning that any of them carries.
+        `task` is what the task is called now: equal content may have had another name before.
+        """
         parts = []
         for path in sorted(self.units.glob(f"{group}-*.nc")):
             try:
@@ -86,6 +92,11 @@ class Store:
             for key, value in whole.provenance.items()
             if all(part.provenance.get(key) == value for part in parts)
         }
+        warnings = [part.provenance[WARNING] for part in parts if WARNING in part.provenance]
+        if warnings:
+            shared[WARNING] = warnings[0]
+        if task is not None:
+            shared["task"] = task
         seeds = sorted({int(part.provenance["seed"]) for part in parts})
         return save_map(
             Map(whole.data, {**shared, "seeds": seeds}), self.maps / f"{safe_name(name)}.nc"

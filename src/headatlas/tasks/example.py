@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from headatlas.errors import TaskError
+
 Scalar = str | int | float | bool | None
 
 
@@ -14,9 +16,10 @@ class Example:
     """A prompt and the text that should follow it, joined as they are.
 
     `choices` are all the answers to choose from, the target among them. `function` is the cognitive
-    function the question needs. `corrupted` is a prompt of the same shape whose answer is another
-    one (`corrupted_target`, where it is known). Examples of one `group` are one question, worded
-    differently or asked in several parts; without a group, the prompt itself is the question.
+    function the question needs. `corrupted` is a prompt of the same shape that no longer asks for
+    the target (but for `corrupted_target`, where there is one answer). Examples of one `group` are
+    one question, worded differently or asked in several parts; without a group, the prompt itself
+    is the question.
     """
 
     prompt: str
@@ -27,6 +30,10 @@ class Example:
     corrupted_target: str | None = None
     group: str = ""
     metadata: Mapping[str, Scalar] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        if self.choices and self.target not in self.choices:
+            raise TaskError(f"the target {self.target!r} is not among the choices {self.choices}.")
 
     @property
     def question(self) -> str:

@@ -34,11 +34,14 @@ class Form:
 
 
 PLAIN = Form("plain")
+KINDS = ("icl", "instruction", "plain")
 
 
 def split_name(name: str) -> tuple[str, list[str]]:
     """A task's name and the words of the form behind it: `antonym:icl=5:chat`."""
-    found = re.fullmatch(r"(.+?)((?::(?:icl(?:=\d+)?|instruction|plain|chat))*)", name, re.DOTALL)
+    found = re.fullmatch(
+        r"(.+?)((?::(?:icl(?:=\d{1,4})?|instruction|plain|chat))*)", name, re.DOTALL
+    )
     if found is None:
         return name, []
     return found[1], [word for word in found[2].split(":") if word]
@@ -46,17 +49,18 @@ def split_name(name: str) -> tuple[str, list[str]]:
 
 def make_form(words: Sequence[str], default: Form, shots: int) -> Form:
     """The form that words ask for; `shots` is how many examples `icl` has when no number stands."""
-    form = default
-    for word in words:
+    kinds = [word for word in words if word != "chat"]
+    if len(kinds) > 1 or len(words) - len(kinds) > 1:
+        raise TaskError(f"':{':'.join(words)}' is more than one form: choose one.")
+    form = replace(default, chat=default.chat or len(kinds) < len(words))
+    for word in kinds:
         kind, _, number = word.partition("=")
-        if kind == "chat":
-            form = replace(form, chat=True)
-        elif kind == "icl":
-            form = replace(form, kind="icl", shots=int(number) if number else shots)
-        elif kind == "instruction":
-            form = replace(form, kind="instruction", shots=1)
-        else:
-            form = replace(form, kind="plain", shots=0)
+        if kind not in KINDS or (number and (kind != "icl" or not number.isdecimal())):
+            raise TaskError(f"no form '{word}': there are icl, icl=N, instruction, plain and chat.")
+        wanted = {"icl": int(number) if number else shots, "instruction": 1, "plain": 0}[kind]
+        if kind == "icl" and not number and not shots:
+            raise TaskError("the task has no solved examples for ':icl': give it more questions.")
+        form = replace(form, kind=kind if wanted else "plain", shots=wanted)
     return form
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -38,20 +38,27 @@ HUB = "hub:"
 
 
 def load_task(
-    name: str,
+    name: str | Path,
     *,
+    columns: Mapping[str, str] | None = None,
+    template: str | None = None,
+    instruction: str | None = None,
     file_format: str | None = None,
-    how: How | None = None,
     download: bool = False,
 ) -> Task:
     """A built-in task, a file, a folder of files, or `hub:NAME`; `:FORM` behind it chooses a form.
 
+    For files: `columns` maps our names of columns to the file's, `template` writes a row out
+    ("Q: {prompt}\\nA: {target}"), `instruction` is for the form `instruction`, and `file_format`
+    says what the records are where they do not show it. `download` lets `hub:` use the network.
+
     >>> load_task("antonym:instruction").ask(limit=1)[0].prompt.splitlines()[0]
     'Give the opposite of the word.'
     """
-    base, words = split_name(name)
+    base, words = split_name(str(name))
+    how = How(columns or {}, template, instruction)
     if base in BUILT_IN:
-        if file_format or (how is not None and how != How()):
+        if file_format or how != How():
             raise TaskError(
                 f"'{base}' is built in: format, columns, template and instruction are for files."
             )
@@ -63,13 +70,18 @@ def load_task(
 
 def open_sources(name: str, download: bool = False) -> list[Source]:
     """What a file, a folder or a data set of the hub holds, as rows to read."""
+    if not name.removeprefix(HUB).strip():
+        raise TaskError("the name of the task is empty.")
     if name.startswith(HUB):
         from headatlas.tasks.files.hub import hub_sources
 
         return hub_sources(name.removeprefix(HUB), download)
-    path = Path(name).expanduser()
-    if path.suffix.lower() in CONTAINERS or path.exists():
-        return sources_of(path)
+    try:
+        path = Path(name).expanduser()
+        if path.suffix.lower() in CONTAINERS or path.exists():
+            return sources_of(path)
+    except (OSError, RuntimeError, ValueError) as error:  # no such home, a name too long
+        raise TaskError(f"'{name[:80]}' cannot be a file: {error}.") from error
     near = difflib.get_close_matches(name, BUILT_IN, cutoff=0.5)
     hint = f" Did you mean '{near[0]}'?" if near else ""
     raise TaskError(

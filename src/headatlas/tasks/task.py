@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,6 +15,9 @@ from headatlas.errors import TaskError
 from headatlas.tasks.example import Example
 from headatlas.tasks.forms import PLAIN, Form, Tokenizer, as_chat, as_text, make_form
 from headatlas.tasks.splits import SPLITS, check_disjoint, divide
+
+MOST_SHOTS = 10
+"""Solved examples of the form `icl` where neither task nor user says how many."""
 
 MEASURES = ("accuracy", "logprob")
 
@@ -50,7 +54,9 @@ class Task:
 
     def __post_init__(self) -> None:
         if not any(self.splits.get(split) for split in ("train", "select", "test")):
-            raise TaskError(f"the task '{self.name}' has no examples.")
+            raise TaskError(
+                f"the task '{self.name}' has nothing to ask: no train, select or test questions."
+            )
         if self.measure not in MEASURES:
             raise TaskError(f"a task is measured by {' or '.join(MEASURES)}, not {self.measure}.")
         check_disjoint(self.name, self.splits)
@@ -87,7 +93,16 @@ class Task:
             self.measure,
             template and str(template),
         ]
-        digest = hashlib.sha256(json.dumps(frame).encode())
+        return hashlib.sha256(json.dumps([*frame, self.questions_hash]).encode()).hexdigest()
+
+    @cached_property
+    def questions_hash(self) -> str:
+        """SHA-256 of the questions alone: the same for all forms of a task.
+
+        Everything random is drawn from it, so that one seed draws the same questions and solved
+        examples in every form.
+        """
+        digest = hashlib.sha256()
         for split in SPLITS:
             digest.update(f"\n{split}".encode())
             for each in self.splits.get(split, ()):
@@ -109,7 +124,10 @@ class Task:
         """The same task in another form: `["instruction"]`, `["icl=5", "chat"]`."""
         if not words:
             return self
-        form = make_form(words, self.form, self.shots or min(10, len(self.splits["examples"])))
+        if isinstance(words, str):
+            raise TaskError(f"a form is a list of words, such as ['{words}'].")
+        there = len(self.splits.get("examples", ()))
+        form = make_form(words, self.form, self.shots or min(MOST_SHOTS, there))
         return replace(self, name=":".join([self.name, *words]), form=form)
 
     def for_tokenizer(self, tokenizer: Tokenizer | None) -> Task:
@@ -123,8 +141,18 @@ class Task:
     # -- questions as the model gets them ---------------------------------------------------------
 
     def ask(self, split: str = "test", seed: int = 0, limit: int | None = None) -> list[Example]:
-        """The questions of a split in order, all after the same solved examples."""
-        return self._put(self.split(split)[:limit], f"{split} {seed}")
+        """The questions of a split, or `limit` of them that the seed draws, in their order.
+
+        All come after the same solved examples; the questions of `examples` come alone.
+        """
+        questions = self.split(split)
+        if limit is not None:
+            if limit < 1:
+                raise TaskError(f"a limit of {limit} questions leaves none.")
+            chance = self._random(f"ask {split} {seed}")
+            drawn = chance.sample(range(len(questions)), min(limit, len(questions)))
+            questions = tuple(questions[i] for i in sorted(drawn))
+        return self._put(questions, split, f"{seed}")
 
     def batches(
         self, split: str = "train", size: int = 16, seed: int = 0, *, epochs: int | None = None
@@ -134,12 +162,14 @@ class Task:
         Order and prefixes depend on the content of the task and the seed alone. Without `epochs`
         there is no end; a batch then runs on into the next epoch.
         """
+        if size < 1:
+            raise TaskError(f"a batch of {size} questions is none.")
         stream = self._stream(split, seed, epochs)
         for number in count():
             batch = list(islice(stream, size))
             if not batch:
                 return
-            yield self._put(batch, f"{split} {seed} {number}")
+            yield self._put(batch, split, f"{seed} {number}")
 
     def _stream(self, split: str, seed: int, epochs: int | None) -> Iterator[Example]:
         questions = self.split(split)
@@ -148,9 +178,10 @@ class Task:
                 questions, len(questions)
             )
 
-    def _put(self, questions: Sequence[Example], draw: str) -> list[Example]:
-        chance = self._random(f"shots {draw}")
-        shots = chance.sample(self.splits.get("examples", ()), self.form.shots)
+    def _put(self, questions: Sequence[Example], split: str, draw: str) -> list[Example]:
+        chance = self._random(f"shots {split} {draw}")
+        number = 0 if split == "examples" else self.form.shots
+        shots = chance.sample(self.splits.get("examples", ()), number)
         spoiled = self._spoil(shots, chance)
         rows = []
         for question in questions:
@@ -158,9 +189,10 @@ class Task:
             corrupted = None
             if question.corrupted is not None:
                 corrupted = self._write(replace(question, prompt=question.corrupted), shots).prompt
-            elif spoiled:
+            elif spoiled and (self.shuffling_corrupts or question.corrupted_target is not None):
                 corrupted = self._write(question, spoiled).prompt
-            rows.append(replace(row, corrupted=corrupted))
+            other = row.corrupted_target if corrupted is not None else None
+            rows.append(replace(row, corrupted=corrupted, corrupted_target=other))
         return rows
 
     def _write(self, question: Example, shots: Sequence[Example]) -> Example:
@@ -174,16 +206,22 @@ class Task:
         return as_text(question, shots, instruction, self.separator)
 
     def _spoil(self, shots: Sequence[Example], chance: random.Random) -> list[Example]:
-        """Solved examples that no longer show the task: none if the task has no such corruption."""
-        if shots and all(shot.corrupted_target is not None for shot in shots):
+        """Solved examples that no longer show the task: none if the task has no such corruption.
+
+        Either every example has a wrong answer of its own, or the answers are dealt out anew so
+        that as few as possible stay the same.
+        """
+        if self.form.kind != "icl":
+            return []
+        if all(shot.corrupted is None and shot.corrupted_target for shot in shots):
             return [replace(shot, target=shot.corrupted_target or "") for shot in shots]
         if not self.shuffling_corrupts or len({shot.target for shot in shots}) < 2:
             return []
-        order = list(range(len(shots)))
-        for i in range(len(order) - 1, 0, -1):  # Sattolo: one cycle, so nothing stays in place
-            j = chance.randrange(i)
-            order[i], order[j] = order[j], order[i]
-        return [replace(shots[i], target=shots[j].target) for i, j in enumerate(order)]
+        counts = Counter(shot.target for shot in shots)
+        order = sorted(range(len(shots)), key=lambda i: (shots[i].target, chance.random()))
+        turn = max(counts.values())  # equal answers stand together: farther on comes another one
+        given = {at: order[(i + turn) % len(order)] for i, at in enumerate(order)}
+        return [replace(shot, target=shots[given[i]].target) for i, shot in enumerate(shots)]
 
     def _random(self, what: str) -> random.Random:
-        return random.Random(f"{self.hash} {what}")
+        return random.Random(f"{self.questions_hash} {what}")

@@ -112,8 +112,8 @@ def read_columns(row: Row, how: How) -> Finds:
 
 
 def _missing(record: Mapping[str, Any], column: str, value: Any) -> str:
-    if column in record and value == "":
-        return "is empty, but should be text"
+    if column in record:
+        return f"is {'empty' if value == '' else 'null'}, but should be text"
     there = ", ".join(f"'{key}'" for key in list(record)[:6])
     return f"is missing (there is {shown(there)[1:-1]})" if there else "is missing"
 

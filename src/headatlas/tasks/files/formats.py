@@ -51,22 +51,32 @@ class Format:
     shots: int = 0
     measure: str = "accuracy"
     shuffling_corrupts: bool = False
+    takes: tuple[str, ...] = ()
+
+    def check(self, how: How) -> Format:
+        """The format itself, or a sentence if it has no use for what is asked of it."""
+        for option in ("columns", "template"):
+            if getattr(how, option) and option not in self.takes:
+                raise TaskError(f"files of the format '{self.name}' take no {option}.")
+        return self
 
 
 FORMATS: dict[str, Format] = {
     each.name: each
     for each in (
+        Format("columns", "records with prompt and target", read_columns, ("prompt", "target"),
+               takes=("columns", "template")),
         Format("cogqa", "CogQA: questions in labelled steps", guarded(read_cogqa),
                ("question", "generated"), measure="logprob"),
         Format("blimp", "BLiMP: minimal pairs of sentences", guarded(read_blimp),
                ("sentence_good", "sentence_bad")),
         Format("gsm8k", "GSM8K: word problems with worked answers", guarded(read_gsm8k),
-               ("question", "answer~####"), shots=1, measure="logprob"),
+               ("question", "answer~####"), shots=1, measure="logprob", takes=("template",)),
         Format("big-bench", "a BIG-bench task", guarded(read_big_bench),
                ("input", "target_scores|target"), shots=1),
         Format("function-vectors", "pairs of input and output", read_function_vectors,
-               ("input", "output"), shots=10, shuffling_corrupts=True),
-        Format("columns", "records with prompt and target", read_columns, ("prompt", "target")),
+               ("input", "output"), shots=10, shuffling_corrupts=True,
+               takes=("columns", "template")),
     )
 }  # fmt: skip
 """A new format is one line here and its reader."""
@@ -109,13 +119,13 @@ def format_of(source: Source, wanted: str | None, how: How) -> Format:
     if wanted is not None:
         if wanted not in FORMATS:
             raise TaskError(f"no format '{wanted}': there are {', '.join(FORMATS)}.")
-        return FORMATS[wanted]
+        return FORMATS[wanted].check(how)
     if how.columns:
         return FORMATS["columns"]
     for row in islice(_sound(source.rows()), 1):
         for each in FORMATS.values():
             if all(_has(row.record, sign) for sign in each.signs):
-                return each
+                return each.check(how)
     return FORMATS["columns"]
 
 

@@ -97,7 +97,10 @@ def read_cogqa(row: Row, how: How) -> Finds:
 
 
 def read_big_bench(row: Row, how: How) -> Finds:
-    """A BIG-bench task (Srivastava et al. 2023): `input` with `target` or `target_scores`."""
+    """A BIG-bench task (Srivastava et al. 2023): `input` with `target` or `target_scores`.
+
+    Of several targets that count as right the first is asked for.
+    """
     asked = _text(row.record, "input")
     scores, targets = row.record.get("target_scores"), row.record.get("target")
     choices: tuple[str, ...] = ()
@@ -107,7 +110,11 @@ def read_big_bench(row: Row, how: How) -> Finds:
             raise WrongFieldError(
                 "target_scores", f"is {shown(scores)}, but should be a number per choice"
             )
-        choices = tuple(check_text(str(choice)) for choice in scores) if len(scores) > 1 else ()
+        if numbers.count(max(numbers)) > 1:
+            yield Problem(row.place, "target_scores", "has several best choices", skipped=True)
+            return
+        choices = tuple(_text({"choice": each}, "choice", "target_scores") for each in scores)
+        choices = choices if len(choices) > 1 else ()
         targets = max(scores, key=lambda choice: scores[choice])
     if isinstance(targets, list) and targets:
         targets = targets[0]

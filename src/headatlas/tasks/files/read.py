@@ -12,7 +12,7 @@ from headatlas.tasks.files.columns import Found, How
 from headatlas.tasks.files.formats import Format, format_of
 from headatlas.tasks.files.rows import Problem, Source
 from headatlas.tasks.forms import Form
-from headatlas.tasks.splits import SPLITS, Splits, divide, question_keys
+from headatlas.tasks.splits import FEWEST, SPLITS, Splits, divide, question_keys
 from headatlas.tasks.task import Task
 
 MOST = 100_000
@@ -31,6 +31,7 @@ def read_task(
     found: list[Found] = []
     left_out: Counter[str] = Counter()
     taken: Counter[str | None] = Counter()
+    unread = False
     for source in sources:
         for each in find(source, kind, how):
             if isinstance(each, Problem):
@@ -43,10 +44,14 @@ def read_task(
             if taken[split] <= MOST:
                 found.append(replace(each, split=split))
             elif each.split is None:
-                break  # the rest of this source is of the same split
+                unread = True
+                break  # without end, if need be
     remarks = [f"left out {count}: {what}" for what, count in left_out.items()]
     if max(taken.values(), default=0) > MOST:
-        remarks.append(f"only the first {MOST:,} examples of a split are used")
+        rest = "; the rest of the file was not read" if unread else ""
+        remarks.append(f"only the first {MOST:,} examples of a split are used{rest}")
+    if len(sources) > 1:
+        remarks.append(f"{len(sources)} files are read as one task")
     if not found:
         raise TaskError(f"the task file {sources[0].name} is empty: it holds no example.")
     splits, moved = _place(found)
@@ -107,7 +112,9 @@ def _fill(found: list[Found]) -> Splits:
     for each in found:
         given.setdefault(each.split, []).append(each.example)
     missing = [split for split in SPLITS if split not in given]
-    from_train = divide(given.pop("train", []), [*missing, "train"])
+    train = given.pop("train", [])
+    enough = len(set(question_keys(train))) >= FEWEST
+    from_train = divide(train, [*missing, "train"] if enough else ["train"])
     from_rest = divide(given.pop(None, []))
     return {
         split: (*given.get(split, ()), *from_train[split], *from_rest[split]) for split in SPLITS
@@ -151,6 +158,7 @@ def check_source(
     report = FileReport(kind.name)
     home: dict[int, str | None] = {}
     prompts: set[int] = set()
+    number = 0
     for number, each in enumerate(find(source, kind, how), start=1):
         if isinstance(each, Problem):
             _note(report, each)
@@ -159,6 +167,8 @@ def check_source(
             report.too_long += fits is not None and not fits(each.example)
         if progress is not None and number % ROWS_TOLD == 0:
             progress(ROWS_TOLD)
+    if progress is not None:
+        progress(number % ROWS_TOLD)
     report.questions = len(home)
     return report
 

@@ -25,13 +25,13 @@ def read_tsv(path: Path) -> Rows:
 
 def _read_separated(path: Path, separator: str) -> Rows:
     broken: list[Problem] = []
-    lines = csv.reader(_sound_lines(path, broken), delimiter=separator)
+    lines = csv.reader(_sound_lines(path, broken), delimiter=separator, strict=True)
     names: list[str] | None = None
     start = 1
     while True:
         try:
             cells = next(lines, None)
-        except csv.Error as error:  # the field is longer than the csv module takes
+        except csv.Error as error:  # a quote that does not close, a field without end
             yield Problem(Place(lines.line_num), 1, f"not a table ({error})")
             return
         yield from broken

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from headatlas.tasks.example import Example
@@ -22,6 +22,7 @@ class Problem:
 
     asked: str
     solution: str
+    result: int
     calculation: str
 
 
@@ -37,16 +38,21 @@ def math() -> Task:
     The corrupted prompt asks the same with other numbers.
     """
     chance = random.Random("math 1")
-    examples = [
-        example
-        for level, make in enumerate(LEVELS, start=1)
-        for example in _questions(level, make, chance)
-    ]
+    drawn = [each for level, make in enumerate(LEVELS, 1) for each in _draw(level, make, chance)]
+    bare = {each.example.prompt: each for each in drawn}
+    splits = divide([each.example for each in drawn])
+    taken = {each.example.group for each in drawn}
     return Task(
         "math",
         version=1,
         description="arithmetic and word problems with worked solutions, after one solved example",
-        splits=divide(examples),
+        splits={
+            split: tuple(
+                _corrupt(bare[example.prompt], splits[split], taken, chance)
+                for example in splits[split]
+            )
+            for split in splits
+        },
         form=Form("icl", 1),
         shots=1,
         instruction="Solve the problem step by step.",
@@ -54,41 +60,52 @@ def math() -> Task:
     )
 
 
-def _questions(level: int, make: Maker, chance: random.Random) -> list[Example]:
-    drawn: dict[str, tuple[Problem, Sheet]] = {}
+@dataclass(frozen=True)
+class _Drawn:
+    """A question, and the sheet that can draw it with other numbers."""
+
+    example: Example
+    sheet: Sheet
+
+
+def _draw(level: int, make: Maker, chance: random.Random) -> list[_Drawn]:
+    drawn: dict[str, _Drawn] = {}
     while len(drawn) < PER_LEVEL:
         sheet = make(chance)
-        problem = sheet(chance)
-        drawn.setdefault(problem.asked, (problem, sheet))
-    return [
-        _example(level, problem, _other(sheet, problem, chance))
-        for problem, sheet in drawn.values()
-    ]
+        example = _example(level, sheet(chance))
+        drawn.setdefault(example.prompt, _Drawn(example, sheet))
+    return list(drawn.values())
 
 
-def _other(sheet: Sheet, problem: Problem, chance: random.Random) -> Problem | None:
-    """The same words with other numbers of the same length, if some are found."""
-    shape = _shape(problem.asked)
-    for _ in range(200):
-        other = sheet(chance)
-        if _shape(other.asked) == shape and other.solution != problem.solution:
-            return other
-    return None
+def _example(level: int, problem: Problem) -> Example:
+    return Example(
+        f"Q: {problem.asked}\nA:",
+        f" {problem.solution}",
+        group=problem.calculation,
+        metadata={"level": level, "result": problem.result},
+    )
+
+
+def _corrupt(
+    drawn: _Drawn, own_split: Sequence[Example], taken: set[str], chance: random.Random
+) -> Example:
+    """The same words with other numbers of the same length and another result.
+
+    What is asked then is asked nowhere else in the task or, where the numbers are too few for
+    that, stands in the same split, so that no split holds an answer of another one.
+    """
+    example = drawn.example
+    fresh = (_example(0, drawn.sheet(chance)) for _ in range(300))
+    new = (each for each in fresh if each.group not in taken)
+    for other in (*new, *chance.sample(own_split, len(own_split))):
+        same_shape = _shape(other.prompt) == _shape(example.prompt)
+        if same_shape and other.metadata["result"] != example.metadata["result"]:
+            return replace(example, corrupted=other.prompt, corrupted_target=other.target)
+    return example
 
 
 def _shape(text: str) -> str:
     return "".join("0" if letter.isdigit() else letter for letter in text)
-
-
-def _example(level: int, problem: Problem, other: Problem | None) -> Example:
-    return Example(
-        f"Q: {problem.asked}\nA:",
-        f" {problem.solution}",
-        corrupted=f"Q: {other.asked}\nA:" if other else None,
-        corrupted_target=f" {other.solution}" if other else None,
-        group=problem.calculation,
-        metadata={"level": level},
-    )
 
 
 def _one_digit(chance: random.Random) -> Sheet:
@@ -107,7 +124,7 @@ def _one_digit(chance: random.Random) -> Sheet:
 def _solved(calculation: str, result: int) -> Problem:
     asked = f"What is {calculation}?"
     solution = f"{calculation} = {result}. The answer is {result}."
-    return Problem(asked, solution, _key(calculation))
+    return Problem(asked, solution, result, _key(calculation))
 
 
 def _two_digits(chance: random.Random) -> Sheet:
@@ -123,7 +140,7 @@ def _two_digits(chance: random.Random) -> Sheet:
             steps += f" {first} {sign} {ones} = {result}."
         calculation = f"{one} {sign} {two}"
         solution = f"{steps} The answer is {result}."
-        return Problem(f"What is {calculation}?", solution, _key(calculation))
+        return Problem(f"What is {calculation}?", solution, result, _key(calculation))
 
     return draw
 
@@ -145,7 +162,8 @@ def _story(stories: tuple[str, ...], chance: random.Random) -> Sheet:
 
     def draw(chance: random.Random) -> Problem:
         asked, steps, result, calculation = tell(story, name, thing, chance)
-        return Problem(asked, f"{steps} The answer is {result}.", _key(calculation))
+        solution = f"{steps} The answer is {result}."
+        return Problem(asked, solution, result, _key(calculation))
 
     return draw
 

@@ -14,13 +14,13 @@ from headatlas.tasks.task import Task
 
 QUESTIONS = 400
 
-NAMES = """Adam Alice Amy Andrew Anna Ben Carl Clara Daniel David Edward Elena Emma Eric Eva Frank
+NAMES = """Adam Alice Amy Andrew Anna Ben Carl Clara Daniel David Edward Emily Emma Eric Eva Frank
 George Grace Henry Helen Ivan Jack James Jane John Julia Karen Kate Kevin Laura Leo Lisa Lucy Maria
 Mark Martin Mary Max Michael Nina Oliver Paul Peter Rachel Robert Rose Sam Sarah Simon Sofia Steven
 Susan Thomas Tom Victor William""".split()
 
 PLACES = "the park, the station, the library, the beach, the office, the market, the school, the " \
-         "garden, the museum, the kitchen".split(", ")  # fmt: skip
+         "garden, the museum, the harbor".split(", ")  # fmt: skip
 
 THINGS = "a ticket, a book, a letter, a flower, a key, a cup of tea, a basket, a photo, a coin, " \
          "a map".split(", ")  # fmt: skip
@@ -31,7 +31,7 @@ SCENES = (
     "{a} and {b} walked to {place} together. There {giver} showed {thing} to",
     "While {a} and {b} waited near {place}, {giver} passed {thing} to",
     "Then {a} and {b} came to {place}, and {giver} offered {thing} to",
-    "One day {a} and {b} sat in {place}. Before leaving, {giver} sold {thing} to",
+    "One day {a} and {b} stayed at {place}. Before leaving, {giver} sold {thing} to",
 )
 
 
@@ -74,7 +74,7 @@ def greater_than() -> Task:
     """A span of years within a century: the second year is the later one.
 
     The choices are a later and an earlier year. In the corrupted prompt the first year ends in 01,
-    so that both are later.
+    so that both are later: nothing speaks for the target any more.
     """
     chance = random.Random("greater-than 1")
     years = [(century, year) for century in range(11, 20) for year in range(10, 90)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from headatlas.tasks.example import Example
 from headatlas.tasks.forms import Form
@@ -65,6 +66,8 @@ def syntax() -> Task:
     """
     chance = random.Random("syntax 1")
     examples = [example for kind in KINDS for example in _draw(kind, chance)]
+    taken = {example.group for example in examples}
+    examples = [_corrupt(example, taken, chance) for example in examples]
     return Task(
         "syntax",
         version=1,
@@ -82,7 +85,22 @@ def _draw(kind: str, chance: random.Random) -> list[Example]:
     while len(drawn) < PER_KIND:
         example = KINDS[kind](chance)
         drawn.setdefault(example.prompt, example)
-    return [replace(each, metadata={"kind": kind}) for each in drawn.values()]
+    return [replace(each, metadata={**each.metadata, "kind": kind}) for each in drawn.values()]
+
+
+def _corrupt(example: Example, taken: set[str], chance: random.Random) -> Example:
+    """A rewritten sentence gets another verb, with which its subject is asked nowhere else."""
+    kind = str(example.metadata["kind"])
+    if kind not in REWRITES:
+        return example
+    task, write, _ = REWRITES[kind]
+    subject = str(example.metadata["subject"])
+    for verb in chance.sample(VERB_LIST, len(VERB_LIST)):
+        if f"{subject} {verb.base}" not in taken:
+            given, wanted = write(subject, verb)
+            corrupted = f"Q: {task}: {given}\nA:"
+            return replace(example, corrupted=corrupted, corrupted_target=f" {wanted}")
+    return example
 
 
 def _agreement(chance: random.Random) -> Example:
@@ -107,27 +125,6 @@ def _agreement(chance: random.Random) -> Example:
         corrupted_target=choices[plural],
         group=f"{subject} {plural_form}",
     )
-
-
-def _rewrite(
-    task: str, write: Callable[[str, Verb], tuple[str, str]], subjects: list[str]
-) -> Callable[[random.Random], Example]:
-    """A kind that turns one sentence into another: `write` gives both for a subject and a verb."""
-
-    def make(chance: random.Random) -> Example:
-        subject = chance.choice(subjects)
-        verb, other = chance.sample(VERB_LIST, 2)
-        given, wanted = write(subject, verb)
-        spoiled, answer = write(subject, other)
-        return Example(
-            f"Q: {task}: {given}\nA:",
-            f" {wanted}",
-            corrupted=f"Q: {task}: {spoiled}\nA:",
-            corrupted_target=f" {answer}",
-            group=f"{subject} {verb.base}",
-        )
-
-    return make
 
 
 def _past(subject: str, verb: Verb) -> tuple[str, str]:
@@ -155,11 +152,30 @@ def _negation(subject: str, verb: Verb) -> tuple[str, str]:
     return given, f"The {subject} did not {verb.base} the {verb.thing}."
 
 
+REWRITES: dict[str, tuple[str, Callable[[str, Verb], tuple[str, str]], list[str]]] = {
+    "past": ("Write in the past tense", _past, PEOPLE),
+    "plural": ("Write with a plural subject", _plural, PEOPLE),
+    "pronoun": ("Replace the name with a pronoun", _pronoun, list(NAMES)),
+    "question": ("Turn into a question", _question, PEOPLE),
+    "negation": ("Write as a negation", _negation, PEOPLE),
+}
+"""What is asked, both sentences for a subject and a verb, and the subjects."""
+
+
+def _rewrite(kind: str, chance: random.Random) -> Example:
+    """A kind that turns one sentence into another."""
+    task, write, subjects = REWRITES[kind]
+    subject, verb = chance.choice(subjects), chance.choice(VERB_LIST)
+    given, wanted = write(subject, verb)
+    return Example(
+        f"Q: {task}: {given}\nA:",
+        f" {wanted}",
+        group=f"{subject} {verb.base}",
+        metadata={"subject": subject},
+    )
+
+
 KINDS: dict[str, Callable[[random.Random], Example]] = {
     "agreement": _agreement,
-    "past": _rewrite("Write in the past tense", _past, PEOPLE),
-    "plural": _rewrite("Write with a plural subject", _plural, PEOPLE),
-    "pronoun": _rewrite("Replace the name with a pronoun", _pronoun, list(NAMES)),
-    "question": _rewrite("Turn into a question", _question, PEOPLE),
-    "negation": _rewrite("Write as a negation", _negation, PEOPLE),
+    **{kind: partial(_rewrite, kind) for kind in REWRITES},
 }

@@ -29,7 +29,11 @@ def word_pairs(name: str) -> Task:
     """One of the six tasks: "Q: wolf\\nA:" → " wolves"."""
     description, instruction = ABOUT[name]
     pairs = read_list(name.replace("-", "_"))
-    examples = [Example(f"Q: {one}\nA:", f" {other}", group=one.casefold()) for one, other in pairs]
+    groups = _families(pairs) if name == "antonym" else [one.casefold() for one, _ in pairs]
+    examples = [
+        Example(f"Q: {one}\nA:", f" {other}", group=group)
+        for (one, other), group in zip(pairs, groups, strict=True)
+    ]
     return Task(
         name,
         version=2 if name == "singular-plural" else 1,
@@ -40,6 +44,21 @@ def word_pairs(name: str) -> Task:
         instruction=instruction,
         shuffling_corrupts=True,
     )
+
+
+def _families(pairs: list[list[str]]) -> list[str]:
+    """Pairs with related words are one question: weak and weakness, optimist and optimism.
+
+    Words are taken as related when their first four letters are the same.
+    """
+    family: dict[str, str] = {}
+    for pair in pairs:
+        stems = [word[:4] for word in pair]
+        known = {family[stem] for stem in stems if stem in family}
+        name = min({*known, stems[0]})
+        family.update(dict.fromkeys(stems, name))
+        family.update({stem: name for stem, old in family.items() if old in known})
+    return [family[pair[0][:4]] for pair in pairs]
 
 
 WORD_PAIRS = {name: partial(word_pairs, name) for name in ABOUT}
