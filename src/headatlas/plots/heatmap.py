@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LABELS = {
     "effect": "change of target log-probability",
-    "effect_se": "standard error over examples",
+    "effect_se": "standard error over questions",
 }
 TITLES = {"ablation": "zero ablation"}
 WARNING = "Caution: the untouched model is at chance level on this task."
