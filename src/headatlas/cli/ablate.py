@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from headatlas.cli import options as given
+from headatlas.cli.screen import waiting
 
 
 def ablate(
@@ -39,9 +40,10 @@ def ablate(
       headatlas ablate --task antonym:instruction --out atlas
       headatlas ablate --heads 0.3,12.7 --out atlas
     """
-    from headatlas.cli.work import load_verified, name_files, run_method
-    from headatlas.methods import Ablation
-    from headatlas.runs.store import Store
+    with waiting("starting"):
+        from headatlas.cli.work import load_verified, name_files, run_method
+        from headatlas.methods import Ablation
+        from headatlas.runs.store import Store
 
     method = Ablation(heads=given.parse_heads(heads), examples=examples)
     chosen = files.load(task, model.download)

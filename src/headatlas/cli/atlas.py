@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from headatlas.cli import options as given
+from headatlas.cli.screen import waiting
 
 QUICK_EXAMPLES = 8
 
@@ -27,10 +28,11 @@ def atlas(
       headatlas atlas
       headatlas atlas --quick --model my-model.gguf --out my-atlas
     """
-    from headatlas.cli.work import load_verified, name_files, run_method
-    from headatlas.methods import Ablation
-    from headatlas.runs.store import Store
-    from headatlas.tasks import load_task
+    with waiting("starting"):
+        from headatlas.cli.work import load_verified, name_files, run_method
+        from headatlas.methods import Ablation
+        from headatlas.runs.store import Store
+        from headatlas.tasks import load_task
 
     Store(out).check()
     task = load_task("singular-plural")
