@@ -342,6 +342,8 @@ def test_mistakes_in_how_to_read_are_one_sentence(tmp_path):
     with pytest.raises(TaskError, match="cannot be a file"):
         load_task("~nobody-of-this-name/x.jsonl")
     with pytest.raises(TaskError, match="cannot be a file"):
+        load_task("hub:~nobody-of-this-name/x")
+    with pytest.raises(TaskError, match="cannot be a file"):
         load_task("x" * 5000)
     (tmp_path / "empty").mkdir()
     with pytest.raises(TaskError, match="holds no task file"):

@@ -56,11 +56,11 @@ def check(
         with progress_bar(f"reading {source.name}", source.count()) as advance:
             reports[source.name] = check_source(source, file_format, how, advance, fits)
     if as_json:
-        data = {name: _as_data(report) for name, report in reports.items()}
+        data = {source: _as_data(report) for source, report in reports.items()}
         typer.echo(json.dumps(data, indent=1, ensure_ascii=False))
     else:
-        for name, report in reports.items():
-            _print(name, report)
+        for source_name, report in reports.items():
+            _print(source_name, report)
     if any(report.problems or not report.examples for report in reports.values()):
         raise typer.Exit(2)
 
@@ -97,6 +97,7 @@ def _print(name: str, report: FileReport) -> None:
     if more > 0:
         say(f"  … and {more:,} more")
     say(f"  examples: {report.examples:,}, of {report.questions:,} different questions")
+    say(f"  the longest has {report.longest:,} characters")
     facts = {
         "by split": report.splits,
         "by function": report.functions,

@@ -20,7 +20,7 @@ def show(
     task: Annotated[str, typer.Argument(metavar="TASK", help="Task, as for --task.")],
     n: Annotated[int, typer.Option("--n", "-n", min=1, help="How many prompts.")] = 5,
     split: Annotated[str, typer.Option(help="examples, train, select or test.")] = "test",
-    seed: Annotated[int, typer.Option(help="Draws the solved examples.")] = 0,
+    seed: Annotated[int, typer.Option(help="Draws the questions and the solved examples.")] = 0,
     model: given.ModelName = "smollm2-135m",
     download: given.Download = False,
     files: given.FileOptions,

@@ -47,13 +47,11 @@ def run_method(
     store = Store(out)
     task = task.for_tokenizer(model.tokenizer)
     units = cut(model, task, method, range(seeds))
-    remarks = (*task.remarks, *method.check(model, task))
+    remarks = (*task.remarks, *method.check(model, task, seeds))
     store.open()
     for remark in remarks:
         note(remark)
-    if seeds > 1 and not task.form.shots and len(task.split("test")) <= _asked(method):
-        note(f"the seeds differ in nothing: '{task.name}' asks all its questions, as they stand")
-    if not all(store.has(unit) for unit in units):
+    if not all(store.path(unit).is_file() for unit in units):
         with waiting(f"asking the untouched model {task.name}"):
             task_baseline(model, task)
     start = time.perf_counter()
@@ -86,11 +84,6 @@ def run_method(
     words = f"{count} unit{'' if count == 1 else 's'} computed in {took}{kept}"
     stdout.print(words, highlight=False)
     return [path, *figures, record]
-
-
-def _asked(method: Method) -> float:
-    """How many examples a method asks for; without end if it says nothing."""
-    return method.settings().get("examples") or float("inf")
 
 
 def _draw(path: Path, name: Path, figure: str, variable: str) -> list[Path]:

@@ -62,12 +62,16 @@ class Ablation:
     def steps(self, part: Part) -> int:
         return len(part["heads"])
 
-    def check(self, model: Model, task: Task) -> list[str]:
-        examples = task.for_tokenizer(model.tokenizer).ask(limit=self.examples)
+    def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
+        task = task.for_tokenizer(model.tokenizer)
+        examples = task.ask(limit=self.examples)
         used, _ = self._rows(model, task, examples)
+        remarks = []
         if left_out := len(examples) - len(used):
-            return [f"{left_out} of {len(examples)} examples are too long and are left out"]
-        return []
+            remarks.append(f"{left_out} of {len(examples)} examples are too long and are left out")
+        if seeds > 1 and examples == task.ask(seed=1, limit=self.examples):
+            remarks.append("the seeds differ in nothing: all questions are asked, as they stand")
+        return remarks
 
     def _rows(
         self, model: Model, task: Task, examples: list[Example]

@@ -161,11 +161,14 @@ def _shuffle(asked: Sequence[Example], chance: random.Random) -> list[str | None
 
     def other(index: int) -> str | None:
         own = asked[index]
-        rest = [asked[order[(place[index] + step) % len(order)]] for step in range(1, len(order))]
-        wanted = [each for each in rest if each.target != own.target]
-        same = (each for each in wanted if each.function == own.function)
-        found = next(same, None) or next(iter(wanted), None)
-        return found.target if found else None
+        later = (asked[order[(place[index] + step) % len(order)]] for step in range(1, len(order)))
+        elsewhere = None
+        for each in later:
+            if each.target != own.target:
+                if each.function == own.function:
+                    return each.target
+                elsewhere = elsewhere or each.target
+        return elsewhere
 
     return [other(index) for index in range(len(asked))]
 

@@ -50,8 +50,8 @@ class Method(Protocol):
         """How often `run` reports on a part."""
         ...
 
-    def check(self, model: Model, task: Task) -> list[str]:
-        """Raise if the task cannot be used; give remarks that the user should see."""
+    def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
+        """Raise if the task cannot be used with so many seeds; give remarks for the user."""
         ...
 
     def run(

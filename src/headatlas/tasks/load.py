@@ -72,11 +72,11 @@ def open_sources(name: str, download: bool = False) -> list[Source]:
     """What a file, a folder or a data set of the hub holds, as rows to read."""
     if not name.removeprefix(HUB).strip():
         raise TaskError("the name of the task is empty.")
-    if name.startswith(HUB):
-        from headatlas.tasks.files.hub import hub_sources
-
-        return hub_sources(name.removeprefix(HUB), download)
     try:
+        if name.startswith(HUB):
+            from headatlas.tasks.files.hub import hub_sources
+
+            return hub_sources(name.removeprefix(HUB), download)
         path = Path(name).expanduser()
         if path.suffix.lower() in CONTAINERS or path.exists():
             return sources_of(path)

@@ -106,7 +106,11 @@ def read_columns(row: Row, how: How) -> Finds:
         how.write(corrupted, "")[0] if corrupted is not None else None,
         how.write("", other)[1] if (other := values.get("corrupted_target")) else None,
         values.get("group", ""),
-        {key: value for key, value in record.items() if key not in used and _is_scalar(value)},
+        {
+            key: value
+            for key, value in record.items()
+            if key not in used and isinstance(value, Scalar)
+        },
     )
     yield Found(row.place, example, values.get("split"))
 
@@ -157,7 +161,3 @@ def _check_choices(value: Any) -> tuple[str, ...]:
     if len(set(choices)) < max(2, len(choices)):
         raise ValueError(f"is {shown(value)}, but should be two or more different texts")
     return choices
-
-
-def _is_scalar(value: Any) -> bool:
-    return isinstance(value, Scalar)

@@ -45,7 +45,6 @@ class Format:
     """
 
     name: str
-    about: str
     read: Callable[[Row, How], Finds]
     signs: tuple[str, ...]
     shots: int = 0
@@ -64,17 +63,17 @@ class Format:
 FORMATS: dict[str, Format] = {
     each.name: each
     for each in (
-        Format("columns", "records with prompt and target", read_columns, ("prompt", "target"),
+        Format("columns", read_columns, ("prompt", "target"),
                takes=("columns", "template")),
-        Format("cogqa", "CogQA: questions in labelled steps", guarded(read_cogqa),
+        Format("cogqa", guarded(read_cogqa),
                ("question", "generated"), measure="logprob"),
-        Format("blimp", "BLiMP: minimal pairs of sentences", guarded(read_blimp),
+        Format("blimp", guarded(read_blimp),
                ("sentence_good", "sentence_bad")),
-        Format("gsm8k", "GSM8K: word problems with worked answers", guarded(read_gsm8k),
+        Format("gsm8k", guarded(read_gsm8k),
                ("question", "answer~####"), shots=1, measure="logprob", takes=("template",)),
-        Format("big-bench", "a BIG-bench task", guarded(read_big_bench),
+        Format("big-bench", guarded(read_big_bench),
                ("input", "target_scores|target"), shots=1),
-        Format("function-vectors", "pairs of input and output", read_function_vectors,
+        Format("function-vectors", read_function_vectors,
                ("input", "output"), shots=10, shuffling_corrupts=True,
                takes=("columns", "template")),
     )
