@@ -35,3 +35,7 @@ class StoreError(HeadAtlasError):
 
 class PlotError(HeadAtlasError):
     """A figure is unknown or cannot be drawn from the given map."""
+
+
+class DivergedError(HeadAtlasError):
+    """A fit whose loss got lost; other seeds are not concerned."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from rich.console import Console
 from rich.markup import escape
@@ -17,8 +17,12 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-if TYPE_CHECKING:
-    from headatlas.runs.engine import Progress as Report
+
+class Move(Protocol):
+    """Moves a progress bar on by some steps, and says what is going on."""
+
+    def __call__(self, steps: int, words: str = "", /) -> None: ...
+
 
 stdout = Console(emoji=False)
 stderr = Console(stderr=True, emoji=False)
@@ -37,7 +41,7 @@ def waiting(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def progress_bar(what: str, total: int | None) -> Iterator[Report]:
+def progress_bar(what: str, total: int | None) -> Iterator[Move]:
     """A bar with the time left; what is inside gets a function to move it."""
     bar = Progress(
         TextColumn("{task.description}", markup=False),
@@ -50,7 +54,12 @@ def progress_bar(what: str, total: int | None) -> Iterator[Report]:
     )
     with bar:
         task = bar.add_task(what, total=total)
-        yield lambda steps: bar.advance(task, steps)
+
+        def move(steps: int, words: str = "", /) -> None:
+            description = f"{what}: {words}" if words else None
+            bar.update(task, advance=steps, description=description)
+
+        yield move
 
 
 def duration(seconds: float) -> str:

@@ -56,7 +56,7 @@ def run_method(
             task_baseline(model, task)
     start = time.perf_counter()
     began = datetime.now(UTC).isoformat(timespec="seconds")
-    total = sum(method.steps(unit.part) for unit in units)
+    total = sum(method.reports(unit.part) for unit in units)
     with progress_bar(f"{method.name} of {task.name}", total) as progress:
         outcome = run_units(units, model, task, method, store, progress)
     name = map_name(model.spec.name, task.name, method.name, units[0].group)

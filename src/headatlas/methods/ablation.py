@@ -59,7 +59,7 @@ class Ablation:
         layers = sorted({layer for layer, _ in wanted})
         return [{"heads": [list(head) for head in wanted if head[0] == at]} for at in layers]
 
-    def steps(self, part: Part) -> int:
+    def reports(self, part: Part) -> int:
         return len(part["heads"])
 
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
@@ -108,7 +108,7 @@ class Ablation:
                 effect[layer, head] = change.mean()
                 error[layer, head] = mean_error(change, questions)
                 if report is not None:
-                    report()
+                    report(f"seed {seed}, head {layer}.{head}")
         groups = {head: model.spec.kv_group(*head) for head in model.spec.heads()}
         facts = {
             "examples_used": len(rows),

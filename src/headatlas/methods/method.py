@@ -21,8 +21,8 @@ BASELINE_QUESTIONS = 64
 
 PACKAGES = ("headatlas", "torch", "transformers", "tokenizers", "numpy")
 
-Report = Callable[[], None]
-"""Called after every step, so that progress can be shown."""
+Report = Callable[[str], None]
+"""Called after every step with a few words on where the work is, so that progress can be shown."""
 
 Part = dict[str, Any]
 """Plain data that names a piece of the work; the pieces together are the whole map."""
@@ -46,7 +46,7 @@ class Method(Protocol):
         """The pieces that the work is cut into, so that it can be interrupted between them."""
         ...
 
-    def steps(self, part: Part) -> int:
+    def reports(self, part: Part) -> int:
         """How often `run` reports on a part."""
         ...
 

@@ -78,6 +78,18 @@ class Model:
 
         return continues_from_cache(self)
 
+    @cached_property
+    def packs(self) -> bool:
+        """Whether rows packed into one, kept apart by a mask, score as they do alone."""
+        from headatlas.models.verify import packs
+
+        return packs(self)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether somebody reads head outputs at this moment."""
+        return bool(self._readers)
+
     def new_cache(self) -> Cache:
         """An empty cache of the kind the model wants."""
         return DynamicCache(config=self.hf.config)
@@ -160,10 +172,15 @@ class Model:
         return encode(self._need_tokenizer(), prompt, target)
 
     def score(
-        self, rows: Sequence[Tokens], edit: Edit | None = None, *, share: bool | None = None
+        self,
+        rows: Sequence[Tokens],
+        edit: Edit | None = None,
+        *,
+        share: bool | None = None,
+        pack: bool | None = None,
     ) -> TargetScores:
         """Log-probability of every row's target, with gradient if the edit requires it."""
-        return score_targets(self, rows, edit or self._edit, share=share)
+        return score_targets(self, rows, edit or self._edit, share=share, pack=pack)
 
     def read(
         self,

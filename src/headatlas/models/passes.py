@@ -37,7 +37,7 @@ def logits_at(
     cache: Cache | None = None,
 ) -> Tensor:
     """Logits (place × vocabulary) at the given places of a batch that continues `cache`."""
-    with _project_only(model.get_output_embeddings(), ids, places):
+    with project_only(model.get_output_embeddings(), ids, places):
         inputs: dict[str, Any] = {"input_ids": ids, "attention_mask": mask}
         if cache is None:
             logits = model(**inputs, use_cache=False).logits
@@ -49,7 +49,7 @@ def logits_at(
 
 
 @contextmanager
-def _project_only(head: nn.Module | None, ids: Tensor, places: Places) -> Iterator[None]:
+def project_only(head: nn.Module | None, ids: Tensor, places: Places) -> Iterator[None]:
     """Let the vocabulary projection see only the hidden states at `places`."""
     if head is None:
         yield
@@ -83,7 +83,7 @@ def run_prefix(model: PreTrainedModel, ids: Sequence[int], chunk: int | None = N
     for start in range(0, len(ids), step):
         part = torch.tensor([ids[start : start + step]], device=device)
         mask = torch.ones(1, start + part.shape[1], dtype=torch.long, device=device)
-        with _project_only(model.get_output_embeddings(), part, nowhere(device)):
+        with project_only(model.get_output_embeddings(), part, nowhere(device)):
             out = model(input_ids=part, attention_mask=mask, past_key_values=cache, use_cache=True)
         cache = out.past_key_values
     assert cache is not None

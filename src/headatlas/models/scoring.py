@@ -11,6 +11,7 @@ from torch import Tensor
 from transformers.cache_utils import Cache
 
 from headatlas.models.edit import Edit
+from headatlas.models.packing import packed_logits, packing_pays
 from headatlas.models.passes import logits_at, pad_right, repeat_cache, run_prefix
 from headatlas.models.tokens import Tokens, common_prefix
 
@@ -25,6 +26,10 @@ PREFIX_CHUNK = 1024
 
 MIN_SAVED = 8
 """A prefix is shared when that spares at least this many tokens: a second pass has its cost."""
+
+
+Scores = tuple[Tensor, Tensor]
+"""Of one row's target tokens: log-probability, and whether each is the model's first choice."""
 
 
 @dataclass(frozen=True)
@@ -49,36 +54,65 @@ class TargetScores:
 
 
 def score_targets(
-    model: Model, rows: Sequence[Tokens], edit: Edit, *, share: bool | None = None
+    model: Model,
+    rows: Sequence[Tokens],
+    edit: Edit,
+    *,
+    share: bool | None = None,
+    pack: bool | None = None,
 ) -> TargetScores:
     """Log-probability of every row's target under an edit, in the order of the rows.
 
     Rows may have any mix of lengths. A prefix that all rows share is computed once, unless
-    `share=False`, or the model cannot continue from a cache, or rows have edits of their own.
+    `share=False`, or the model cannot continue from a cache, or rows have edits of their own. All
+    rows run packed into one where the model can and it pays; `share` and `pack` overrule.
     """
     edit.check_rows(len(rows))
+    if pack is None:
+        pack = share is None and _can_pack(model, rows, edit)
     if share is None:
-        share = model.continues_from_cache
+        share = pack or model.continues_from_cache
     prefix = _shared_prefix(rows) if share and edit.rows == 1 else 0
-    longest = max(len(row.target) for row in rows)
     grad = torch.is_grad_enabled() and edit.requires_grad
-    scores: dict[int, tuple[Tensor, Tensor]] = {}
     with model.editing(edit), torch.set_grad_enabled(grad):
-        chunk = None if grad else PREFIX_CHUNK
-        cache = run_prefix(model.hf, rows[0].ids[:prefix], chunk) if prefix else None
-        for group in _groups(rows, prefix, None if grad else TOKENS_PER_PASS):
-            with model.editing_rows(edit, group):
-                picked = [rows[i] for i in group]
-                parts = _score_pass(model, picked, prefix, cache)
-            scores.update(zip(group, parts, strict=True))
-    ordered = [scores[i] for i in range(len(rows))]
+        if pack:
+            scores = _score(rows, packed_logits(model.hf, rows, prefix))
+        else:
+            scores = _score_in_groups(model, rows, edit, prefix, grad)
     pad = torch.nn.utils.rnn.pad_sequence
-    lengths = torch.tensor([len(row.target) for row in rows], device=ordered[0][0].device)
+    lengths = torch.tensor([len(row.target) for row in rows], device=scores[0][0].device)
     return TargetScores(
-        pad([logprob for logprob, _ in ordered], batch_first=True),
-        pad([hit for _, hit in ordered], batch_first=True),
-        torch.arange(longest, device=lengths.device)[None, :] < lengths[:, None],
+        pad([logprob for logprob, _ in scores], batch_first=True),
+        pad([hit for _, hit in scores], batch_first=True),
+        torch.arange(int(lengths.max()), device=lengths.device)[None, :] < lengths[:, None],
     )
+
+
+def _can_pack(model: Model, rows: Sequence[Tokens], edit: Edit) -> bool:
+    prefix = _shared_prefix(rows)
+    context = model.spec.context
+    return (
+        edit.rows == 1
+        and not edit.by_position  # positions of a packed row are not those of the texts
+        and not model.is_read
+        and packing_pays(rows, prefix)
+        and (context is None or prefix + sum(len(row) - prefix for row in rows) <= context)
+        and model.packs
+    )
+
+
+def _score_in_groups(
+    model: Model, rows: Sequence[Tokens], edit: Edit, prefix: int, grad: bool
+) -> list[Scores]:
+    """Score batches that continue the prefix; without gradient, in groups of bounded memory."""
+    chunk = None if grad else PREFIX_CHUNK
+    cache = run_prefix(model.hf, rows[0].ids[:prefix], chunk) if prefix else None
+    scores: dict[int, Scores] = {}
+    for group in _groups(rows, prefix, None if grad else TOKENS_PER_PASS):
+        with model.editing_rows(edit, group):
+            parts = _score_pass(model, [rows[i] for i in group], prefix, cache)
+        scores.update(zip(group, parts, strict=True))
+    return [scores[i] for i in range(len(rows))]
 
 
 def _shared_prefix(rows: Sequence[Tokens]) -> int:
@@ -105,16 +139,21 @@ def _groups(rows: Sequence[Tokens], prefix: int, budget: int | None) -> Iterator
 
 def _score_pass(
     model: Model, rows: Sequence[Tokens], prefix: int, cache: Cache | None
-) -> list[tuple[Tensor, Tensor]]:
+) -> list[Scores]:
     device = model.hf.device
-    ids, mask = pad_right([row.ids[prefix:] for row in rows], device)
+    ids, mask = pad_right([row.ids[prefix:-1] for row in rows], device)  # the last predicts nothing
     at = [(r, p - 1 - prefix) for r, row in enumerate(rows) for p in _target_positions(row)]
     places = torch.tensor(at, device=device).unbind(-1)
     continued = None
     if cache is not None:
         continued = repeat_cache(cache, len(rows))
         mask = torch.cat([mask.new_ones(len(rows), prefix), mask], dim=1)
-    logits = logits_at(model.hf, ids, mask, (places[0], places[1]), continued)
+    return _score(rows, logits_at(model.hf, ids, mask, (places[0], places[1]), continued))
+
+
+def _score(rows: Sequence[Tokens], logits: Tensor) -> list[Scores]:
+    """Log-probability and hit of every row's target tokens, from the logits (place × vocabulary)
+    that predict them."""
     wanted = torch.tensor([token for row in rows for token in row.target], device=logits.device)
     # place vocabulary -> place; in float32, as half precision loses the small differences
     logprob = logits.float().log_softmax(-1).gather(-1, wanted[:, None])[:, 0]

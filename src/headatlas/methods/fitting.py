@@ -1,0 +1,127 @@
+"""Learning gates: the loop that gating and contrast share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from headatlas.errors import DivergedError
+from headatlas.models.spec import ModelSpec
+
+POINTS = 40
+"""Snapshots of the gates that are kept of a fit, the last one included."""
+
+DIVERGED = 5.0
+"""Nats above its start at which a loss, averaged over `SMOOTHED` updates, counts as diverged."""
+
+SMOOTHED = 10
+
+Loss = Callable[[Tensor, int], Tensor]
+"""The loss of a gate matrix (layer × head) at an update, without the pressure on the gates."""
+
+OnStep = Callable[[int, float], None]
+"""Called after every update with its number and loss."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How gates are fitted: Adam with a learning rate that falls linearly, own clipping.
+
+    `pressure` is λ: positive pushes every gate up, negative down, through the mean of the gates'
+    logits clamped to ±`clamp`. `settle` ends the fit once no gate has crossed 0.5 in so many
+    updates.
+    """
+
+    steps: int
+    rate: tuple[float, float]
+    pressure: float
+    clamp: float = 4.0
+    clip: float | None = 1.0
+    settle: int | None = None
+
+    def rate_at(self, step: int) -> float:
+        """The learning rate of an update; after the last one it has reached its end."""
+        start, end = self.rate
+        return start + (end - start) * step / self.steps
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Learned logits θ (layer × head), and how they got there.
+
+    `losses` has one number an update (NaN after an early end), `path` the gates at `points`.
+    """
+
+    theta: Tensor
+    losses: NDArray[np.float32]
+    points: NDArray[np.int32]
+    path: NDArray[np.float32]
+
+
+def first_theta(spec: ModelSpec, generator: torch.Generator) -> Tensor:
+    """Logits of gates drawn uniformly from (0, 1)."""
+    gates = torch.rand(spec.n_layers, spec.n_heads, generator=generator, dtype=torch.float64)
+    return gates.clamp(1e-6, 1 - 1e-6).logit().float()
+
+
+def existing_heads(spec: ModelSpec) -> Tensor:
+    """Which places of the map (layer × head) are heads."""
+    exists = torch.zeros(spec.n_layers, spec.n_heads, dtype=torch.bool)
+    for layer, head in spec.heads():
+        exists[layer, head] = True
+    return exists
+
+
+def snapshot_steps(steps: int) -> NDArray[np.int32]:
+    """The updates (counted from 1) after which the gates are kept."""
+    return np.unique(np.linspace(1, steps, min(POINTS, steps)).round().astype(np.int32))
+
+
+def fit_gates(
+    start: Tensor, exists: Tensor, loss: Loss, plan: Fit, on_step: OnStep | None = None
+) -> Fitted:
+    """Minimise loss(sigmoid(θ)) − λ · mean(clamp(θ)) over the heads that exist."""
+    theta = start.clone().requires_grad_()
+    optimizer = torch.optim.Adam([theta], lr=plan.rate[0])
+    losses = np.full(plan.steps, np.nan, np.float32)
+    points = snapshot_steps(plan.steps)
+    path = np.full((len(points), *start.shape), np.nan, np.float32)
+    open_now, unchanged = start > 0, 0
+    for step in range(plan.steps):
+        optimizer.param_groups[0]["lr"] = plan.rate_at(step)
+        optimizer.zero_grad()
+        with torch.enable_grad():
+            task_loss = loss(theta.sigmoid(), step)
+            pressed = plan.pressure * theta[exists].clamp(-plan.clamp, plan.clamp).mean()
+            (task_loss - pressed).backward()
+        losses[step] = float(task_loss.detach())
+        _check_loss(losses[: step + 1], theta.grad)
+        if plan.clip is not None:
+            torch.nn.utils.clip_grad_norm_([theta], plan.clip)
+        optimizer.step()
+        path[points == step + 1] = theta.detach().sigmoid().numpy()
+        if on_step is not None:
+            on_step(step, float(losses[step]))
+        open_before, open_now = open_now, theta.detach() > 0
+        unchanged = unchanged + 1 if torch.equal(open_before, open_now) else 0
+        if plan.settle is not None and unchanged >= plan.settle:
+            break
+    return Fitted(theta.detach(), losses, points, path)
+
+
+def _check_loss(losses: NDArray[np.float32], grad: Tensor | None) -> None:
+    """Raise when a fit is lost: a loss that is no number, or far above where it started."""
+    step = len(losses)
+    if not math.isfinite(losses[-1]) or grad is None or not bool(grad.isfinite().all()):
+        raise DivergedError(f"the loss or its gradient is no number at update {step}.")
+    if step > SMOOTHED and losses[-SMOOTHED:].mean() > losses[:SMOOTHED].mean() + DIVERGED:
+        raise DivergedError(
+            f"the loss rose from {losses[:SMOOTHED].mean():.1f} to {losses[-SMOOTHED:].mean():.1f} "
+            f"nats by update {step}: a lower learning rate may help."
+        )
