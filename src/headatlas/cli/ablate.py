@@ -41,12 +41,11 @@ def ablate(
       headatlas ablate --heads 0.3,12.7 --out atlas
     """
     with waiting("starting"):
-        from headatlas.cli.work import load_verified, name_files, run_method
+        from headatlas.cli.work import run_and_draw
         from headatlas.methods import Ablation
         from headatlas.runs.store import Store
 
     method = Ablation(heads=given.parse_heads(heads), examples=examples)
     chosen = files.load(task, model.download)
     Store(Path(out)).check()
-    loaded, checks = load_verified(model)
-    name_files(run_method(loaded, checks, chosen, method, seeds, Path(out)))
+    run_and_draw(model, chosen, method, seeds, Path(out))

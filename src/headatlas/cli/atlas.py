@@ -29,7 +29,7 @@ def atlas(
       headatlas atlas --quick --model my-model.gguf --out my-atlas
     """
     with waiting("starting"):
-        from headatlas.cli.work import load_verified, name_files, run_method
+        from headatlas.cli.work import run_and_draw
         from headatlas.methods import Ablation
         from headatlas.runs.store import Store
         from headatlas.tasks import load_task
@@ -37,5 +37,4 @@ def atlas(
     Store(out).check()
     task = load_task("singular-plural")
     method = Ablation(examples=QUICK_EXAMPLES) if quick else Ablation()
-    loaded, checks = load_verified(model)
-    name_files(run_method(loaded, checks, task, method, 1, out))
+    run_and_draw(model, task, method, 1, out)

@@ -76,7 +76,7 @@ def _methods() -> list[tuple[str, str]]:
 def _figures() -> list[tuple[str, str]]:
     from headatlas.plots import FIGURES
 
-    return [(name, _first_line(figure)) for name, figure in FIGURES.items()]
+    return [(name, _first_line(figure.function)) for name, figure in FIGURES.items()]
 
 
 def _first_line(thing: object) -> str:

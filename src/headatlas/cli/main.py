@@ -10,7 +10,20 @@ from typing import Annotated
 import typer
 
 from headatlas import __version__
-from headatlas.cli import ablate, atlas, doctor, listing, plot, task_baseline, task_check, task_show
+from headatlas.cli import (
+    ablate,
+    atlas,
+    check,
+    contrast,
+    doctor,
+    export,
+    gate,
+    listing,
+    plot,
+    task_baseline,
+    task_check,
+    task_show,
+)
 from headatlas.cli.grouped import grouped
 from headatlas.cli.screen import stderr
 from headatlas.errors import HeadAtlasError
@@ -25,6 +38,10 @@ app = typer.Typer(
 )
 app.command("atlas")(grouped(atlas.atlas))
 app.command("ablate")(grouped(ablate.ablate))
+app.command("gate")(grouped(gate.gate))
+app.command("contrast")(grouped(contrast.contrast))
+app.command("check")(grouped(check.check))
+app.command("export")(grouped(export.export))
 app.command("doctor")(grouped(doctor.doctor))
 app.command("plot")(grouped(plot.plot))
 app.command("list")(grouped(listing.list_things))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -59,6 +60,7 @@ Attention = Annotated[
 DeviceMap = Annotated[
     str | None, typer.Option(help="Spread the model over devices, e.g. auto (as transformers).")
 ]
+Loader = Callable[[str], "Task"]
 Download = Annotated[bool, typer.Option("--download", help="Allow getting things from the hub.")]
 
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import platform
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headatlas.cli.screen import duration, note, progress_bar, stdout, waiting
+from headatlas.errors import DivergedError
 
 if TYPE_CHECKING:
     from headatlas.cli.options import ModelOptions
+    from headatlas.maps import Map
     from headatlas.methods import Method
     from headatlas.models.model import Model
     from headatlas.tasks import Task
+    from headatlas.tasks.pairs import TaskPairs
 
 
 def load_verified(options: ModelOptions) -> tuple[Model, list[dict[str, Any]]]:
@@ -28,21 +32,28 @@ def load_verified(options: ModelOptions) -> tuple[Model, list[dict[str, Any]]]:
     return model, [asdict(check) for check in checks]
 
 
+class Finished(NamedTuple):
+    """A method's work on a task that is done: its map file, and the record of how."""
+
+    path: Path
+    record: dict[str, Any]
+
+
 def run_method(
     model: Model,
     checks: list[dict[str, Any]],
-    task: Task,
+    task: Task | TaskPairs,
     method: Method,
     seeds: int,
     out: Path,
-    figure: str = "heatmap",
-) -> list[Path]:
-    """Compute what is missing, assemble the map, draw its figure; give the files."""
+) -> Finished:
+    """Compute what is missing and assemble the map."""
     from headatlas.maps import load_map
     from headatlas.methods.method import package_versions, task_baseline
     from headatlas.runs.engine import run_units
-    from headatlas.runs.store import Store, map_name, safe_name
+    from headatlas.runs.store import Store, map_name
     from headatlas.runs.unit import cut
+    from headatlas.tasks import Task
 
     store = Store(out)
     task = task.for_tokenizer(model.tokenizer)
@@ -51,7 +62,7 @@ def run_method(
     store.open()
     for remark in remarks:
         note(remark)
-    if not all(store.path(unit).is_file() for unit in units):
+    if isinstance(task, Task) and not all(store.path(unit).is_file() for unit in units):
         with waiting(f"asking the untouched model {task.name}"):
             task_baseline(model, task)
     start = time.perf_counter()
@@ -59,40 +70,65 @@ def run_method(
     total = sum(method.reports(unit.part) for unit in units)
     with progress_bar(f"{method.name} of {task.name}", total) as progress:
         outcome = run_units(units, model, task, method, store, progress)
+    for reason in outcome.failed.values():
+        note(f"{reason} This seed gives no map; running again tries it again.")
+    if len(outcome.failed) == len(units):
+        raise DivergedError(f"no seed of {method.name} on {task.name} came to an end.")
     name = map_name(model.spec.name, task.name, method.name, units[0].group)
     path = store.assemble(units[0].group, name, task.name)
-    figures = _draw(path, store.figures / safe_name(name), figure, method.variable)
-    record = store.write_record(
-        {
-            "began": began,
-            "seconds": round(time.perf_counter() - start, 3),
-            "model": model.spec.as_dict() | {"hash": model.fingerprint},
-            "device": str(model.hf.device),
-            "checks": checks,
-            "task": {"name": task.name, "hash": task.hash},
-            "method": {"name": method.name, "settings": method.settings(), "seeds": seeds},
-            "units": {"computed": outcome.computed, "skipped": outcome.skipped},
-            "packages": package_versions(),
-            "machine": {"python": platform.python_version(), "system": platform.platform()},
-        }
-    )
+    record = {
+        "began": began,
+        "seconds": round(time.perf_counter() - start, 3),
+        "model": model.spec.as_dict() | {"hash": model.fingerprint},
+        "device": str(model.hf.device),
+        "checks": checks,
+        "task": {"name": task.name, "hash": task.hash},
+        "method": {"name": method.name, "settings": method.settings(), "seeds": seeds},
+        "units": {
+            "computed": outcome.computed,
+            "skipped": outcome.skipped,
+            "failed": outcome.failed,
+        },
+        "packages": package_versions(),
+        "machine": {"python": platform.python_version(), "system": platform.platform()},
+    }
     if warning := load_map(path).provenance.get("task_warning"):
         note(f"{model.spec.name} is {warning}; the map says so")
     kept = f", {len(outcome.skipped)} were there" if outcome.skipped else ""
     took = duration(sum(outcome.computed.values()))
     count = len(outcome.computed)
-    words = f"{count} unit{'' if count == 1 else 's'} computed in {took}{kept}"
-    stdout.print(words, highlight=False)
-    return [path, *figures, record]
+    words = f"{task.name}: {count} unit{'' if count == 1 else 's'} computed in {took}{kept}"
+    stdout.print(words, highlight=False, markup=False)
+    return Finished(path, record)
 
 
-def _draw(path: Path, name: Path, figure: str, variable: str) -> list[Path]:
-    """Draw a map in every format."""
-    from headatlas.maps import load_map
+def write_run(out: Path, runs: Sequence[Finished]) -> Path:
+    """Write the record of what a command did."""
+    from headatlas.runs.store import Store
+
+    return Store(out).write_record({"runs": [run.record for run in runs]})
+
+
+def draw_maps(
+    maps: Map | Sequence[Map], figure: str, out: Path, name: str, **settings: Any
+) -> list[Path]:
+    """Draw maps into the folder of a run, in every format."""
     from headatlas.plots import FORMATS, draw, save_figure
+    from headatlas.runs.store import Store, safe_name
 
-    drawing = draw(figure, load_map(path), variable=variable)
-    return [save_figure(drawing, f"{name}.{figure}{ending}") for ending in FORMATS]
+    drawing = draw(figure, maps, **settings)
+    base = Store(out).figures / safe_name(name)
+    return [save_figure(drawing, f"{base}.{figure}{ending}") for ending in FORMATS]
+
+
+def run_and_draw(options: ModelOptions, task: Task, method: Method, seeds: int, out: Path) -> None:
+    """The whole way of a method whose figure is the heat map of one task."""
+    from headatlas.maps import load_map
+
+    model, checks = load_verified(options)
+    run = run_method(model, checks, task, method, seeds, out)
+    figures = draw_maps(load_map(run.path), "heatmap", out, run.path.stem, variable=method.variable)
+    name_files([run.path, *figures, write_run(out, [run])])
 
 
 def name_files(paths: list[Path]) -> None:

@@ -84,6 +84,12 @@ class Map:
 
         return agreement(self[variable], other[variable], **settings)
 
+    def roles(self, rule: str | None = "always", threshold: float = 0.5) -> xr.DataArray:
+        """The role that gating gives every head, in words; see `maps.roles`."""
+        from headatlas.maps.roles import roles
+
+        return roles(self, rule, threshold)
+
     def save(self, path: str | Path) -> Path:
         """Write the map as netCDF; the file appears whole or not at all."""
         from headatlas.maps.files import save_map
@@ -110,11 +116,16 @@ def combine(parts: Iterable[Map]) -> Map:
     parts = list(parts)
     if not parts:
         raise MapError("there is nothing to combine: no part of the map was given.")
-    whole = parts[0].data
+    # numbers that stand beside the heads' (losses, groups) are combined like the heads' own
+    beside = [name for name in parts[0].data.coords if name not in parts[0].data.indexes]
+    whole = parts[0].data.reset_coords()
     for part in parts[1:]:
         _check_overlap(whole, part.data)
-        whole = whole.combine_first(part.data)
-    return Map(whole.transpose(..., *HEAD_DIMS), parts[0].provenance)
+        whole = whole.combine_first(part.data.reset_coords())
+    return Map(
+        whole.set_coords(beside).transpose(..., *HEAD_DIMS, missing_dims="ignore"),
+        parts[0].provenance,
+    )
 
 
 def _check_overlap(one: xr.Dataset, other: xr.Dataset) -> None:

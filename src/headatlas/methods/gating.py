@@ -11,6 +11,7 @@ from torch import Tensor
 
 from headatlas.errors import DivergedError, HeadAtlasError
 from headatlas.maps import Map, combine, head_coordinates
+from headatlas.methods.batches import EncodedBatches
 from headatlas.methods.fitting import Fit, Fitted, existing_heads, first_theta, fit_gates
 from headatlas.methods.mean_output import mean_outputs
 from headatlas.methods.method import Part, Report, encode_examples, provenance
@@ -20,7 +21,6 @@ from headatlas.tasks import Task
 if TYPE_CHECKING:
     from headatlas.models.model import Model
     from headatlas.models.spec import ModelSpec
-    from headatlas.models.tokens import Tokens
 
 STAGES = ("free", "plus", "minus")
 SHOWN = {"free": "G", "plus": "G⁺", "minus": "G⁻"}
@@ -138,7 +138,7 @@ class Gating:
         vectors = (
             mean_outputs(model, task, seed, MEAN_EXAMPLES) if self.baseline == "mean" else None
         )
-        batches = _Batches(model, task, self.batch, seed)
+        batches = EncodedBatches(model, task, self.batch, seed)
         theta = first_theta(model.spec, torch.Generator().manual_seed(seed))
         fitted: dict[str, Fitted] = {}
         for stage, plan in self.fits().items():
@@ -205,25 +205,6 @@ class Gating:
             provenance(model, task, self, seed) | facts,
             coordinates | head_coordinates(groups, shape),
         )
-
-
-class _Batches:
-    """The batches of a seed, each encoded once; they are asked for in order, and may be again."""
-
-    def __init__(self, model: Model, task: Task, size: int, seed: int) -> None:
-        self.model = model
-        self.task = task
-        self.stream = task.batches("train", size, seed)
-        self.known: list[list[Tokens]] = []
-        self.too_long = 0
-
-    def __getitem__(self, number: int) -> list[Tokens]:
-        while len(self.known) <= number:
-            batch = next(self.stream)
-            _, rows = encode_examples(self.model, self.task, batch)
-            self.too_long += len(batch) - len(rows)
-            self.known.append(rows)
-        return self.known[number]
 
 
 def _stack(arrays: list[Any]) -> np.ndarray[Any, Any]:

@@ -24,23 +24,31 @@ PACKAGES = ("headatlas", "torch", "transformers", "tokenizers", "numpy")
 Report = Callable[[str], None]
 """Called after every step with a few words on where the work is, so that progress can be shown."""
 
+Asked = Any
+"""What a method is run on: a `Task`, or for contrast `TaskPairs`. It has a name and a hash."""
+
 Part = dict[str, Any]
 """Plain data that names a piece of the work; the pieces together are the whole map."""
 
 
-class Method(Protocol):
+class Settled(Protocol):
+    """What has a name and settings."""
+
+    name: ClassVar[str]
+    version: ClassVar[int]
+
+    def settings(self) -> dict[str, Any]:
+        """Every setting that determines the numbers, as plain data."""
+        ...
+
+
+class Method(Settled, Protocol):
     """Frozen settings with `run(model, task, seed)`; a method keeps no state.
 
     `version` goes up when the same settings would give other numbers.
     """
 
-    name: ClassVar[str]
-    version: ClassVar[int]
     variable: ClassVar[str]
-
-    def settings(self) -> dict[str, Any]:
-        """Every setting that determines the numbers, as plain data."""
-        ...
 
     def parts(self, spec: ModelSpec) -> list[Part]:
         """The pieces that the work is cut into, so that it can be interrupted between them."""
@@ -50,14 +58,14 @@ class Method(Protocol):
         """How often `run` reports on a part."""
         ...
 
-    def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
+    def check(self, model: Model, task: Asked, seeds: int = 1) -> list[str]:
         """Raise if the task cannot be used with so many seeds; give remarks for the user."""
         ...
 
     def run(
         self,
         model: Model,
-        task: Task,
+        task: Asked,
         seed: int = 0,
         *,
         part: Part | None = None,
@@ -88,22 +96,29 @@ def provenance(model: Model, task: Task, method: Method, seed: int) -> dict[str,
     baseline = task_baseline(model, task)
     notes = {"task_warning": baseline.warning(), "task_remarks": list(task.remarks)}
     return {
-        "model": model.spec.name,
-        "model_hash": model.fingerprint,
-        "architecture": model.spec.architecture,
-        "dtype": model.spec.dtype,
-        "kernel": model.spec.kernel,
+        **origin(model, method, seed),
         "task": task.name,
         "task_hash": task.hash,
         "task_form": str(task.form),
         "task_accuracy": baseline.accuracy,
         "task_chance": baseline.chance,
+        **{key: note for key, note in notes.items() if note},
+    }
+
+
+def origin(model: Model, method: Settled, seed: int) -> dict[str, Any]:
+    """The part of a map's provenance that has nothing to do with the task."""
+    return {
+        "model": model.spec.name,
+        "model_hash": model.fingerprint,
+        "architecture": model.spec.architecture,
+        "dtype": model.spec.dtype,
+        "kernel": model.spec.kernel,
         "method": method.name,
         "method_version": method.version,
         "settings": method.settings(),
         "seed": seed,
         "packages": package_versions(),
-        **{key: note for key, note in notes.items() if note},
     }
 
 

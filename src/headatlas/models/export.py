@@ -37,12 +37,17 @@ def fold_gates(model: Model, gate: Tensor) -> dict[str, Tensor]:
     return state
 
 
+def check_new_folder(folder: str | Path) -> None:
+    """Raise if the folder for an exported model is there already."""
+    if Path(folder).exists():
+        raise StoreError(f"{folder} exists already: choose a new folder for the exported model.")
+
+
 @torch.no_grad()
 def export_model(model: Model, gate: Tensor, folder: str | Path) -> Path:
     """Save the model with the gates folded in; the folder appears whole or not at all."""
     folder = Path(folder)
-    if folder.exists():
-        raise StoreError(f"{folder} exists already: choose a new folder for the exported model.")
+    check_new_folder(folder)
     state = fold_gates(model, gate)
     with made_once(folder) as temporary:
         assert temporary is not None

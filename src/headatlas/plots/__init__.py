@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headatlas.errors import PlotError, StoreError
 from headatlas.maps.files import temporary_prefix
+from headatlas.plots.always_any import always_any
+from headatlas.plots.gates import distributions, scatter, trajectories
 from headatlas.plots.heatmap import heatmap
 
 if TYPE_CHECKING:
@@ -15,19 +17,56 @@ if TYPE_CHECKING:
 
     from headatlas.maps import Map
 
-__all__ = ["FIGURES", "draw", "heatmap", "save_figure"]
+__all__ = ["FIGURES", "Drawing", "draw", "save_figure"]
 
-FIGURES: dict[str, Callable[..., Figure]] = {
-    "heatmap": heatmap,
+
+class Drawing(NamedTuple):
+    """A kind of figure: how it is drawn, what maps must have for it, whether it takes several."""
+
+    function: Callable[..., Figure]
+    needs: tuple[str, ...] = ()
+    several: bool = False
+
+    def suits(self, drawn: Map) -> bool:
+        """Whether a map has what the figure shows."""
+        return set(self.needs) <= set(drawn.variables)
+
+
+GATING = ("facilitation", "interference", "irrelevance")
+FIGURES: dict[str, Drawing] = {
+    "heatmap": Drawing(heatmap),
+    "always-any": Drawing(always_any, GATING, several=True),
+    "distributions": Drawing(distributions, GATING, several=True),
+    "gates": Drawing(scatter, ("gate_plus", "gate_minus"), several=True),
+    "trajectories": Drawing(trajectories, (*GATING, "gate_path")),
 }
 FORMATS = (".png", ".svg", ".pdf")
 
 
-def draw(figure: str, drawn: Map, **settings: object) -> Figure:
-    """Draw a figure by name."""
+def draw(figure: str, drawn: Map | Sequence[Map], **settings: object) -> Figure:
+    """Draw a figure by name, from one map or several."""
     if figure not in FIGURES:
         raise PlotError(f"no figure '{figure}': there are {', '.join(FIGURES)}.")
-    return FIGURES[figure](drawn, **settings)
+    maps = list(drawn) if isinstance(drawn, Sequence) else [drawn]
+    kind = FIGURES[figure]
+    for each in maps:
+        if not kind.suits(each):
+            method = each.provenance.get("method", "another method")
+            raise PlotError(f"the figure {figure} is not for maps of {method}.")
+    if not maps:
+        raise PlotError(f"there is no map to draw as {figure}.")
+    if len(maps) > 1 and not kind.several:
+        raise PlotError(f"the figure {figure} shows one map, not {len(maps)}.")
+    settings = {name: value for name, value in settings.items() if value is not None}
+    _check_settings(figure, kind.function, settings)
+    return kind.function(maps if kind.needs else maps[0], **settings)
+
+
+def _check_settings(figure: str, function: Callable[..., Figure], given: dict[str, object]) -> None:
+    known = function.__kwdefaults__ or {}
+    for name in given:
+        if name not in known:
+            raise PlotError(f"the figure {figure} has no setting '{name}'.")
 
 
 def check_format(path: Path) -> None:

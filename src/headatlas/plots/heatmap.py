@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from headatlas.errors import PlotError
+from headatlas.plots.panels import MISSING, short_model, warn
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
 LABELS = {
     "effect": "change of target log-probability",
     "effect_se": "standard error over questions",
+    "facilitation": "facilitation (G⁻)",
+    "interference": "interference (1 − G⁺)",
+    "irrelevance": "irrelevance (G⁺ · (1 − G⁻))",
 }
-TITLES = {"ablation": "zero ablation"}
+TITLES = {"ablation": "zero ablation", "contrast": "contrastive gating"}
 WARNING = "Caution: the untouched model is at chance level on this task."
-MISSING = "0.85"
 OUTLIER = 3.0
 """How many times the usual range a head must reach to be left out of the scale."""
 
@@ -57,7 +60,7 @@ def heatmap(drawn: Map, *, variable: str | None = None, rule: str = "mean") -> F
         axis.set_major_locator(MaxNLocator(integer=True, nbins=12, min_n_ticks=2))
     axes.set_title(_title(drawn), fontsize=10)
     if "task_warning" in drawn.provenance:
-        figure.text(0.5, 0.0, WARNING, fontsize=8, color="#b2182b", ha="center", va="top")
+        warn(figure, WARNING)
     bar = figure.colorbar(image, ax=axes, extend=beyond)
     bar.set_label(LABELS.get(variable, variable))
     return figure
@@ -102,5 +105,4 @@ def _write_beyond(axes: Axes, values: np.ndarray[Any, Any], low: float, high: fl
 def _title(drawn: Map) -> str:
     facts = drawn.provenance
     method = str(facts.get("method", ""))
-    model = str(facts.get("model", "")).rstrip("/").rsplit("/", 1)[-1]
-    return f"{model}\n{facts.get('task', '')}: {TITLES.get(method, method)}"
+    return f"{short_model(drawn)}\n{facts.get('task', '')}: {TITLES.get(method, method)}"

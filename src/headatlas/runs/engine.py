@@ -12,9 +12,8 @@ from headatlas.runs.store import Store
 from headatlas.runs.unit import Unit, compute
 
 if TYPE_CHECKING:
-    from headatlas.methods.method import Method
+    from headatlas.methods.method import Asked, Method
     from headatlas.models.model import Model
-    from headatlas.tasks import Task
 
 Progress = Callable[[int, str], None]
 """Called with the number of steps that were just finished, or found finished, and what they are."""
@@ -33,7 +32,7 @@ class Outcome:
 def run_units(
     units: Sequence[Unit],
     model: Model,
-    task: Task,
+    task: Asked,
     method: Method,
     store: Store,
     progress: Progress,

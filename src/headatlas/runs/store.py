@@ -104,11 +104,16 @@ class Store:
 
     def write_record(self, record: dict[str, Any]) -> Path:
         """Write `run.json`: what was run, with what, how long it took, what came out."""
-        path = self.folder / "run.json"
-        temporary = self.folder / f"{temporary_prefix()}run.json"
+        return self.write_json("run.json", record)
+
+    def write_json(self, name: str, content: dict[str, Any]) -> Path:
+        """Write plain data into the folder; the file appears whole or not at all."""
+        path = self.folder / name
+        temporary = path.with_name(f"{temporary_prefix()}{path.name}")
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             with temporary.open("w", encoding="utf-8") as file:
-                json.dump(record, file, indent=1, ensure_ascii=False)
+                json.dump(content, file, indent=1, ensure_ascii=False)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, path)

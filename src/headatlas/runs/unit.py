@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from headatlas.maps import Map
-    from headatlas.methods.method import Method, Report
+    from headatlas.methods.method import Asked, Method, Report
     from headatlas.models.model import Model
-    from headatlas.tasks import Task
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Unit:
         return f"{self.group}-{_hash([self.seed, self.part])}"
 
 
-def cut(model: Model, task: Task, method: Method, seeds: Iterable[int]) -> list[Unit]:
+def cut(model: Model, task: Asked, method: Method, seeds: Iterable[int]) -> list[Unit]:
     """The units of a method on a task."""
     task = task.for_tokenizer(model.tokenizer)
     return [
@@ -61,7 +60,7 @@ def cut(model: Model, task: Task, method: Method, seeds: Iterable[int]) -> list[
     ]
 
 
-def compute(unit: Unit, model: Model, task: Task, method: Method, report: Report) -> Map:
+def compute(unit: Unit, model: Model, task: Asked, method: Method, report: Report) -> Map:
     """The result of a unit."""
     return method.run(model, task, unit.seed, part=unit.part, report=report)
 

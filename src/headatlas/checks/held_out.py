@@ -1,0 +1,147 @@
+"""Do learned gates keep what they promise on questions they were not learned from?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from headatlas.checks.measure import Answers, Questions, answer
+from headatlas.errors import MapError
+from headatlas.methods.mean_output import mean_outputs
+from headatlas.methods.spread import mean_interval
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from headatlas.maps import Map
+    from headatlas.models.model import Model
+    from headatlas.tasks import Task
+
+GATES = {"G": "gate", "G⁺": "gate_plus", "G⁻": "gate_minus"}
+HARD = " (hard)"
+"""A hard gate is 1 where the learned one is at least 0.5, else 0."""
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Loss (nats a token) and accuracy of a gate matrix on test questions, against the untouched
+    model; means over seeds, 95 % intervals over questions. `better` seeds have a lower loss."""
+
+    gates: str
+    loss: float
+    accuracy: float
+    change: float
+    low: float
+    high: float
+    better: int
+    seeds: int
+    questions: int
+    heads_on: float
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def held_out(
+    model: Model,
+    task: Task,
+    gates: Map,
+    *,
+    limit: int = 64,
+    report: Callable[[int, str], None] | None = None,
+) -> list[HeldOut]:
+    """Compare the untouched model with G, G⁺, G⁻ and their hard versions."""
+    names = [name + hard for name in GATES for hard in ("", HARD)]
+    seeds = [int(seed) for seed in gates.data["seed"].to_numpy()]
+    questions = Questions.of(model, task, "test", 0, limit)
+    found: dict[str, list[Answers]] = {name: [] for name in names}
+    heads_on: dict[str, list[float]] = {name: [] for name in names}
+    plain = answer(model, questions, None)
+    for seed in seeds:
+        baseline = gate_baseline(model, task, gates, seed)
+        for name in names:
+            gate = gate_matrix(gates, name, seed)
+            found[name].append(answer(model, questions, gate, baseline))
+            heads_on[name].append(_mean_gate(gates, name, seed))
+            if report is not None:
+                report(1, f"seed {seed}, {name}")
+    rows = [_row("untouched", [plain], plain, questions.names, 1.0)]
+    rows += [
+        _row(name, found[name], plain, questions.names, float(np.mean(heads_on[name])))
+        for name in names
+    ]
+    return rows
+
+
+def best_seed(
+    model: Model,
+    task: Task,
+    gates: Map,
+    name: str,
+    *,
+    limit: int = 64,
+    report: Callable[[int, str], None] | None = None,
+) -> int:
+    """The seed whose gates have the lowest loss on `select` questions."""
+    questions = Questions.of(model, task, "select", 0, limit)
+    losses: dict[int, float] = {}
+    for seed in (int(each) for each in gates.data["seed"].to_numpy()):
+        baseline = gate_baseline(model, task, gates, seed)
+        answers = answer(model, questions, gate_matrix(gates, name, seed), baseline)
+        losses[seed] = -float(answers.logprob.mean())
+        if report is not None:
+            report(1, f"seed {seed}")
+    return min(losses, key=lambda seed: losses[seed])
+
+
+def _row(
+    name: str,
+    answers: list[Answers],
+    plain: Answers,
+    questions: tuple[str, ...],
+    heads_on: float,
+) -> HeldOut:
+    logprob = np.stack([each.logprob for each in answers])  # seed question
+    change = plain.logprob - logprob
+    low, high = mean_interval(change.mean(0), questions)
+    return HeldOut(
+        gates=name,
+        loss=float(-logprob.mean()),
+        accuracy=float(np.mean([each.exact for each in answers])),
+        change=float(change.mean()),
+        low=low,
+        high=high,
+        better=int((change.mean(1) < 0).sum()),
+        seeds=len(answers),
+        questions=len(questions),
+        heads_on=heads_on,
+    )
+
+
+def gate_matrix(gates: Map, name: str, seed: int) -> Tensor:
+    """A learned gate matrix by its short name (`G⁺`, `G⁻ (hard)`); missing heads are open."""
+    short = name.removesuffix(HARD)
+    if short not in GATES:
+        raise MapError(f"no gates '{name}': there are {', '.join(GATES)}, each also with '{HARD}'.")
+    values = gates[GATES[short]].sel(seed=seed).to_numpy()
+    gate = torch.tensor(values, dtype=torch.float32).nan_to_num(1.0)
+    return (gate >= 0.5).float() if name.endswith(HARD) else gate
+
+
+def gate_baseline(model: Model, task: Task, gates: Map, seed: int) -> Tensor | None:
+    """What takes a closed head's place in the fits of a map: nothing, or its mean output."""
+    from headatlas.methods.gating import MEAN_EXAMPLES
+
+    if gates.provenance.get("settings", {}).get("baseline") != "mean":
+        return None
+    return mean_outputs(model, task.for_tokenizer(model.tokenizer), seed, MEAN_EXAMPLES)
+
+
+def _mean_gate(gates: Map, name: str, seed: int) -> float:
+    values = gates[GATES[name.removesuffix(HARD)]].sel(seed=seed).to_numpy()
+    values = values[np.isfinite(values)]
+    return float((values >= 0.5).mean() if name.endswith(HARD) else values.mean())

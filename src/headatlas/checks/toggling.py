@@ -1,0 +1,150 @@
+"""Ordered toggling: do heads do what their scores say?
+
+Heads are sorted by a score. Starting from G⁺, the first k of them are set to 0, and separately to
+1; the curve is log P(target | set to 0) − log P(target | set to 1). It falls for facilitation,
+stays near 0 for irrelevance, and rises for interference until the interfering heads run out (Nam
+et al., arXiv 2505.13737).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headatlas.checks.held_out import gate_baseline, gate_matrix
+from headatlas.checks.measure import Questions, answer
+from headatlas.maps.roles import SCORES, THRESHOLD
+from headatlas.methods.spread import mean_interval
+
+if TYPE_CHECKING:
+    from headatlas.maps import Map
+    from headatlas.models.model import Model
+    from headatlas.tasks import Task
+
+R_SHARE = 0.15
+"""How much of facilitation's drop the curve of irrelevance may reach to count as flat."""
+
+POINTS = 8
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The toggling curve of a score.
+
+    `heads[i]` heads are toggled at a point; `change` is seed × point, NaN where a seed has fewer
+    heads with that score. `end`, with its 95 % interval, is the change with all heads toggled whose
+    score reaches the threshold, `count` of them on average.
+    """
+
+    score: str
+    heads: list[int]
+    change: list[list[float]]
+    end: float
+    low: float
+    high: float
+    count: float
+
+
+@dataclass(frozen=True)
+class Toggling:
+    """Toggling curves of a map, and whether they have the signs that the scores predict."""
+
+    task: str
+    seeds: int
+    questions: int
+    curves: list[Curve]
+
+    def holds(self) -> dict[str, bool]:
+        """Whether F falls, N rises (their intervals exclude 0) and R stays flat beside F."""
+        by_score = {curve.score: curve for curve in self.curves}
+        fall, rise, flat = (by_score[s] for s in ("facilitation", "interference", "irrelevance"))
+        return {
+            "facilitation": bool(fall.high < 0),
+            "interference": bool(rise.low > 0),
+            "irrelevance": bool(abs(flat.end) <= R_SHARE * abs(fall.end)),
+        }
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"holds": self.holds()}
+
+
+def toggle(
+    model: Model,
+    task: Task,
+    gates: Map,
+    *,
+    limit: int = 32,
+    points: int = POINTS,
+    report: Callable[[int, str], None] | None = None,
+) -> Toggling:
+    """Toggle heads in the order of each score, on test questions that differ between seeds."""
+    seeds = [int(seed) for seed in gates.data["seed"].to_numpy()]
+    grid = _grid(int(np.isfinite(gates["facilitation"].isel(seed=0)).sum()), points)
+    drawn = {seed: Questions.of(model, task, "test", seed, limit) for seed in seeds}
+    curves = []
+    for score in SCORES:
+        change, ends, counts, by_question = [], [], [], []
+        for seed in seeds:
+            baseline = gate_baseline(model, task, gates, seed)
+            start = gate_matrix(gates, "G⁺", seed)
+            order = _order(gates, score, seed)
+            count = int((gates[score].sel(seed=seed) >= THRESHOLD).sum())
+            line = []
+            for k in sorted({*grid, count}):
+                moved = 0.0
+                if k:
+                    off, on = start.clone(), start.clone()
+                    for layer, head in order[:k]:
+                        off[layer, head], on[layer, head] = 0.0, 1.0
+                    difference = (
+                        answer(model, drawn[seed], off, baseline).logprob
+                        - answer(model, drawn[seed], on, baseline).logprob
+                    )
+                    moved = float(difference.mean())
+                    if k == count:
+                        by_question.append((difference, drawn[seed].names))
+                if k == count:
+                    ends.append(moved)
+                if k in grid:
+                    line.append(moved)
+                if report is not None:
+                    report(1, f"{score}, seed {seed}, {k} heads")
+            change.append(line)
+            counts.append(count)
+        low, high = _interval(ends, by_question)
+        curves.append(
+            Curve(score, grid, change, float(np.mean(ends)), low, high, float(np.mean(counts)))
+        )
+    return Toggling(task.name, len(seeds), limit, curves)
+
+
+def _interval(
+    ends: list[float], by_question: list[tuple[Any, tuple[str, ...]]]
+) -> tuple[float, float]:
+    """95 % interval over seeds; of a single seed, over its questions."""
+    if len(ends) > 1:
+        return mean_interval(np.array(ends), [str(i) for i in range(len(ends))])
+    if not by_question:
+        return float("nan"), float("nan")
+    return mean_interval(*by_question[0])
+
+
+def _order(gates: Map, score: str, seed: int) -> list[tuple[int, int]]:
+    """Heads by falling score; ties in reading order."""
+    values = gates[score].sel(seed=seed).to_numpy()
+    flat = np.argsort(-np.nan_to_num(values, nan=-1.0), axis=None, kind="stable")
+    places = np.stack(np.unravel_index(flat, values.shape), axis=-1)
+    return [(int(layer), int(head)) for layer, head in places if np.isfinite(values[layer, head])]
+
+
+def _grid(heads: int, points: int) -> list[int]:
+    """Numbers of heads to toggle, from one to all, evenly on a logarithmic scale."""
+    return sorted({int(k) for k in np.geomspace(1, heads, points).round()})
+
+
+def toggling_passes(gates: Map, points: int = POINTS) -> int:
+    """How often `toggle` reports at most."""
+    return len(SCORES) * int(gates.data.sizes["seed"]) * (points + 1)

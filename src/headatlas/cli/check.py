@@ -1,0 +1,115 @@
+"""headatlas check"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from headatlas.cli import options as given
+from headatlas.cli.screen import progress_bar, stdout, waiting
+
+if TYPE_CHECKING:
+    from headatlas.checks.held_out import HeldOut
+    from headatlas.checks.toggling import Toggling
+
+SIGNS = {
+    "facilitation": "falls, as it should",
+    "interference": "rises, as it should",
+    "irrelevance": "stays flat, as it should",
+}
+
+
+def check(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")],
+    *,
+    task: Annotated[
+        str | None, typer.Option("--task", "-t", help="Only the map of this task (default: all).")
+    ] = None,
+    questions: Annotated[int, typer.Option(min=2, help="So many test questions a check.")] = 64,
+    model: given.ModelOptions,
+    files: given.FileOptions,
+) -> None:
+    """Is a map true? Ordered toggling and held-out loss of the gating maps in a folder.
+
+    Toggling: heads are switched in the order of each score, starting from G⁺; the target's
+    log-probability should fall for facilitation, rise for interference and stay for irrelevance.
+    Held-out: loss on test questions under the learned gates, also made hard (0 or 1), against the
+    untouched model. Results and figures go into DIR.
+
+    \b
+    Examples:
+      headatlas check atlas
+      headatlas check atlas --task math --questions 32
+    """
+    with waiting("starting"):
+        from headatlas.checks.held_out import GATES, held_out
+        from headatlas.checks.toggling import toggle, toggling_passes
+        from headatlas.cli.again import gating_maps, model_of, task_of
+        from headatlas.cli.work import name_files
+        from headatlas.plots import FORMATS, save_figure
+        from headatlas.plots.toggling import toggling_figure
+        from headatlas.runs.store import Store
+
+    maps = gating_maps(folder, task)
+    store = Store(folder)
+    loaded = None
+    written: list[Path] = []
+    for name, drawn in maps.items():
+        if loaded is None or loaded.fingerprint != drawn.provenance["model_hash"]:
+            loaded = model_of(drawn, model)
+        asked = task_of(drawn, loaded, files, model.download)
+        seeds = int(drawn.data.sizes["seed"])
+        total = 2 * len(GATES) * seeds + toggling_passes(drawn)
+        with progress_bar(f"checking {asked.name}", total) as move:
+            rows = held_out(loaded, asked, drawn, limit=questions, report=move)
+            curves = toggle(loaded, asked, drawn, limit=max(2, questions // 2), report=move)
+        show_held_out(asked.name, rows)
+        show_toggling(curves)
+        result: dict[str, Any] = {
+            "map": name,
+            "task": asked.name,
+            "held_out": [row.as_dict() for row in rows],
+            "toggling": curves.as_dict(),
+        }
+        written.append(store.write_json(f"checks/{name}.json", result))
+        figure = toggling_figure([result["toggling"]])
+        written += [
+            save_figure(figure, store.figures / f"{name}.toggling{ending}") for ending in FORMATS
+        ]
+    name_files(written)
+
+
+def show_held_out(task: str, rows: list[HeldOut]) -> None:
+    """Print the losses under all gates."""
+    table = Table(box=None, pad_edge=False, title=f"{task}: test questions", title_justify="left")
+    columns = ("gates", "heads on", "loss", "accuracy", "change of loss", "95 %", "better seeds")
+    for column in columns:
+        table.add_column(column, justify="left" if column == "gates" else "right")
+    for row in rows:
+        plain = row.gates == "untouched"
+        table.add_row(
+            row.gates,
+            f"{row.heads_on:.0%}",
+            f"{row.loss:.3f}",
+            f"{row.accuracy:.0%}",
+            "" if plain else f"{row.change:+.3f}",
+            "" if plain else f"{row.low:+.3f} … {row.high:+.3f}",
+            "" if plain else f"{row.better} of {row.seeds}",
+        )
+    stdout.print(table)
+
+
+def show_toggling(curves: Toggling) -> None:
+    """Say what toggling found."""
+    holds = curves.holds()
+    for curve in curves.curves:
+        words = SIGNS[curve.score] if holds[curve.score] else "does not do what it should"
+        stdout.print(
+            f"toggling by {curve.score} ({curve.count:.0f} heads): {curve.end:+.2f} nats "
+            f"({curve.low:+.2f} … {curve.high:+.2f}): {words}",
+            highlight=False,
+            soft_wrap=True,
+        )

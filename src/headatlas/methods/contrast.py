@@ -1,0 +1,125 @@
+"""Contrastive gating: heads that keep one form of a task and forget another."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from headatlas.errors import DivergedError, HeadAtlasError
+from headatlas.maps import Map, head_coordinates
+from headatlas.methods.batches import EncodedBatches
+from headatlas.methods.fitting import Fit, existing_heads, first_theta, fit_gates
+from headatlas.methods.method import Part, Report, origin
+from headatlas.models.edit import Edit
+from headatlas.tasks.pairs import TaskPairs
+
+if TYPE_CHECKING:
+    from headatlas.models.model import Model
+    from headatlas.models.spec import ModelSpec
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Learn one gate matrix that keeps some tasks and forgets others (Nam et al., 2505.13737).
+
+    Loss = max(log P(forget), log P(retain) − `margin`) − log P(retain) − λ · mean(clamp(θ, −4, 4))
+    with λ = −`pressure`: what is to be forgotten counts until it is `margin` nats less likely than
+    what is retained, heads that neither needs are pushed off. The learned matrix is `gate`. With
+    several pairs, updates take them in turn. `Contrast.published()` is the paper's schedule.
+
+    >>> Contrast.published().steps
+    500
+    """
+
+    steps: int = 100
+    batch: int = 8
+    rate: tuple[float, float] = (0.5, 0.1)
+    pressure: float = 0.1
+    margin: float = 5.0
+    clamp: float = 4.0
+    clip: float | None = 1.0
+
+    name: ClassVar[str] = "contrast"
+    version: ClassVar[int] = 1
+    variable: ClassVar[str] = "gate"
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch", "margin"):
+            if not getattr(self, name) > 0:
+                raise HeadAtlasError(
+                    f"contrast needs a positive {name}, not {getattr(self, name)}."
+                )
+
+    @classmethod
+    def published(cls, **changes: Any) -> Contrast:
+        """The schedule of the paper."""
+        return replace(cls(steps=500, batch=64, rate=(0.1, 0.01)), **changes)
+
+    def settings(self) -> dict[str, Any]:
+        settings = asdict(self)
+        return {key: list(v) if isinstance(v, tuple) else v for key, v in settings.items()}
+
+    def parts(self, spec: ModelSpec) -> list[Part]:
+        """A seed is one piece."""
+        return [{}]
+
+    def reports(self, part: Part) -> int:
+        """One report an update."""
+        return self.steps
+
+    def check(self, model: Model, task: TaskPairs, seeds: int = 1) -> list[str]:
+        for pair in task.for_tokenizer(model.tokenizer):
+            for each in pair:
+                EncodedBatches(model, each, self.batch, 0)[0]
+        return []
+
+    def run(
+        self,
+        model: Model,
+        task: TaskPairs,
+        seed: int = 0,
+        *,
+        part: Part | None = None,
+        report: Report | None = None,
+    ) -> Map:
+        """The gates of a seed."""
+        pairs = [
+            tuple(EncodedBatches(model, each, self.batch, seed) for each in pair)
+            for pair in task.for_tokenizer(model.tokenizer)
+        ]
+        exists = existing_heads(model.spec)
+
+        def loss(gate: Tensor, step: int) -> Tensor:
+            turn, pair = divmod(step, len(pairs))
+            retained, forgotten = (
+                model.score(batches[turn], Edit(gate=gate)).mean().mean() for batches in pairs[pair]
+            )
+            return torch.maximum(forgotten, retained.detach() - self.margin) - retained
+
+        def on_step(step: int, value: float) -> None:
+            if report is not None:
+                report(f"seed {seed}, {step + 1}/{self.steps}, loss {value:.3f}")
+
+        plan = Fit(self.steps, self.rate, -self.pressure, self.clamp, self.clip)
+        start = first_theta(model.spec, torch.Generator().manual_seed(seed))
+        try:
+            fitted = fit_gates(start, exists, loss, plan, on_step)
+        except DivergedError as error:
+            raise DivergedError(f"seed {seed}: {error}") from error
+        gate = fitted.theta.sigmoid().where(exists, torch.nan).double().numpy()
+        groups = {head: model.spec.kv_group(*head) for head in model.spec.heads()}
+        coordinates = {"seed": [seed], "loss": (("seed", "step"), fitted.losses[None])}
+        return Map.of(
+            {"gate": (("seed", "layer", "head"), gate[None])},
+            origin(model, self, seed)
+            | {
+                "task": task.name,
+                "task_hash": task.hash,
+                "retain": [each.name for each in task.retain],
+                "forget": [each.name for each in task.forget],
+            },
+            coordinates | head_coordinates(groups, gate.shape),
+        )

@@ -1,0 +1,44 @@
+"""The curves of ordered toggling."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headatlas.plots.panels import grid, strip
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from matplotlib.figure import Figure
+
+COLOURS = {"facilitation": "#0072b2", "interference": "#d55e00", "irrelevance": "0.45"}
+
+
+def toggling_figure(checks: Sequence[Mapping[str, Any]]) -> Figure:
+    """Change of the target's log-probability over the number of heads toggled, per task and score.
+
+    `checks` is what `Toggling.as_dict` gives. Thin lines are seeds, the thick one is their mean,
+    the dot with its bar is the change with all heads of that role, and its 95 % interval.
+    """
+    figure, axes = grid(len(checks), 3, 2.3, 1.8, share=False, gap=(0.55, 0.75), below=0.55)
+    for row, check in zip(axes, checks, strict=True):
+        for panel, curve in zip(row, check["curves"], strict=True):
+            colour = COLOURS[curve["score"]]
+            heads, lines = np.array(curve["heads"]), np.array(curve["change"], float)
+            panel.plot(heads, lines.T, color=colour, alpha=0.3, lw=0.7)
+            panel.plot(heads, lines.mean(0), color=colour, lw=2)
+            panel.axhline(0, color="0.6", lw=0.7, zorder=0)
+            if curve["count"] >= 1:
+                reach = [[curve["end"] - curve["low"]], [curve["high"] - curve["end"]]]
+                panel.errorbar(
+                    curve["count"], curve["end"], yerr=reach, fmt="o", color="black", ms=4, lw=1.2
+                )
+            panel.set_xscale("log")
+            panel.margins(y=0.12)
+            strip(panel, f"{check['task']}: {curve['score']}")
+        row[0].set_ylabel("log P, off − on (nats)")
+    for panel in axes[-1]:
+        panel.set_xlabel("heads toggled, in order")
+    return figure
