@@ -1,6 +1,7 @@
 # make atlas    map the embedded default model (sets everything up first)
 # make test     run all checks and tests (sets everything up first)
 # make docs     write the generated pages in docs/ anew
+# make bench    time a gate update against the published package and the machine's limit
 # make real-models   get larger real models and compare them with llama.cpp
 
 PYTHON ?= python3
@@ -9,7 +10,7 @@ BIN := $(VENV)/bin
 OUT ?= atlas
 READY := $(VENV)/.ready
 
-.PHONY: atlas test lint types tests docs real-models clean
+.PHONY: atlas test lint types tests docs bench real-models clean
 
 atlas: $(READY)
 	$(BIN)/headatlas atlas --out $(OUT)
@@ -28,6 +29,10 @@ tests: $(READY)
 
 docs: $(READY)
 	$(BIN)/python tools/write_docs.py
+
+bench: $(READY)
+	$(BIN)/pip install --quiet --no-deps --upgrade --target build/bench nam-causal-head-gating==0.1.0 einops
+	$(BIN)/python tools/bench.py --package build/bench --out bench.json
 
 real-models: $(READY)
 	$(BIN)/pip install --quiet --no-deps -c constraints.txt xllamacpp

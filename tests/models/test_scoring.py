@@ -17,6 +17,9 @@ SETTINGS = settings(
 )
 
 
+PACKING = {"llama": True, "gpt2": True, "bloom": False, "gemma2": False, "qwen3_next": False}
+
+
 @st.composite
 def batches(draw, vocabulary=120):
     """Rows of any mix of lengths, with and without a shared prefix."""
@@ -55,6 +58,24 @@ def test_any_mix_of_lengths_gives_the_numbers_of_one_at_a_time(family, rows, see
 
 
 @SETTINGS
+@given(rows=batches(), seed=st.integers(0, 9))
+def test_packed_rows_do_not_see_each_other(tiny, rows, seed):
+    assert tiny.packs
+    gate = torch.rand(3, 4, generator=torch.Generator().manual_seed(seed))
+    scores = tiny.score(rows, Edit(gate), pack=True)
+    for row, logprob, mask in zip(rows, scores.logprob, scores.mask, strict=True):
+        torch.testing.assert_close(
+            logprob[mask], alone(tiny, row, Edit(gate)), rtol=1e-4, atol=1e-4
+        )
+
+
+def test_only_models_that_keep_packed_rows_apart_pack():
+    """A window of the model's own, positions by distance and recurrence do not survive packing."""
+    found = {name: Model(build(name), None, name).packs for name in PACKING}
+    assert found == PACKING
+
+
+@SETTINGS
 @given(rows=batches())
 def test_rows_with_edits_of_their_own_score_as_alone(family, rows):
     generator = torch.Generator().manual_seed(3)
@@ -79,20 +100,21 @@ def few_shot_rows(model):
     return [model.encode(f"{prefix}Q: {one}\nA:", f" {many}") for one, many in pairs]
 
 
-def test_shared_prefix_gradients_equal_the_plain_ones_on_the_real_model(embedded):
+def test_shared_and_packed_gradients_equal_the_plain_ones_on_the_real_model(embedded):
     assert embedded.continues_from_cache
     rows = few_shot_rows(embedded)
+    assert embedded.packs
     grads, scores = [], []
-    for share in (False, True):
+    for share, pack in ((False, False), (True, False), (True, True)):
         gate = torch.rand(30, 9, generator=torch.Generator().manual_seed(0)).requires_grad_()
-        score = embedded.score(rows, Edit(gate), share=share).mean()
+        score = embedded.score(rows, Edit(gate), share=share, pack=pack).mean()
         score.mean().backward()
         grads.append(gate.grad)
         scores.append(score.detach())
-    torch.testing.assert_close(scores[1], scores[0], rtol=1e-4, atol=1e-4)
-    relative = (grads[1] - grads[0]).norm() / grads[0].norm()
-    assert relative < 1e-4
-    assert (grads[1] - grads[0]).abs().max() < 1e-4 * grads[0].abs().max()
+    for score, grad in zip(scores[1:], grads[1:], strict=True):
+        torch.testing.assert_close(score, scores[0], rtol=1e-4, atol=1e-4)
+        assert (grad - grads[0]).norm() / grads[0].norm() < 1e-4
+        assert (grad - grads[0]).abs().max() < 1e-4 * grads[0].abs().max()
 
 
 def test_the_gradient_reaches_a_shift(tiny):
@@ -126,16 +148,35 @@ def test_only_target_positions_are_projected(tiny):
     assert seen == [(1, 3, 32)]
 
 
-def test_a_prefix_is_computed_once(tiny):
+def shapes_run(model, rows, **ways):
+    """The shapes of the token batches that go through the model."""
+    assert model.packs  # asked once, and not counted
+    assert model.continues_from_cache
     seen = []
-    body = tiny.hf.model
-    handle = body.register_forward_pre_hook(
+    handle = model.hf.model.register_forward_pre_hook(
         lambda module, args, kwargs: seen.append(tuple(kwargs["input_ids"].shape)), with_kwargs=True
     )
-    prefix = tuple(range(5, 45))
-    tiny.score([Tokens((*prefix, 50 + i, 60), 41) for i in range(6)])
+    model.score(rows, **ways)
     handle.remove()
-    assert seen == [(1, 40), (6, 2)]
+    return seen
+
+
+def test_a_prefix_is_computed_once(tiny):
+    prefix = tuple(range(5, 45))
+    rows = [Tokens((*prefix, 50 + i, 60), 41) for i in range(6)]
+    assert shapes_run(tiny, rows, share=True, pack=False) == [(1, 40), (6, 1)]
+    assert shapes_run(tiny, rows) == [(1, 46)]  # packed, by itself
+
+
+def test_long_rests_are_not_packed(tiny):
+    rows = [Tokens(tuple(range(8 + i, 109 + i)), 50) for i in range(40)]
+    assert shapes_run(tiny, rows) == [(40, 100)]
+
+
+def test_rows_whose_heads_are_read_are_not_packed(tiny):
+    rows = [Tokens((*range(5, 45), 50 + i, 60), 41) for i in range(6)]
+    with tiny.reading(lambda layer, z, offset: None):
+        assert (1, 46) not in shapes_run(tiny, rows)
 
 
 def test_scores_sum_up(tiny):

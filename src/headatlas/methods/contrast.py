@@ -34,11 +34,12 @@ class Contrast:
     500
     """
 
-    steps: int = 100
+    steps: int = 80
     batch: int = 8
     rate: tuple[float, float] = (0.5, 0.1)
     pressure: float = 0.1
     margin: float = 5.0
+    first: tuple[float, float] = (0.9, 1.0)
     clamp: float = 4.0
     clip: float | None = 1.0
 
@@ -56,7 +57,7 @@ class Contrast:
     @classmethod
     def published(cls, **changes: Any) -> Contrast:
         """The schedule of the paper."""
-        return replace(cls(steps=500, batch=64, rate=(0.1, 0.01)), **changes)
+        return replace(cls(steps=500, batch=64, rate=(0.1, 0.01), first=(0.0, 1.0)), **changes)
 
     def settings(self) -> dict[str, Any]:
         settings = asdict(self)
@@ -104,7 +105,7 @@ class Contrast:
                 report(f"seed {seed}, {step + 1}/{self.steps}, loss {value:.3f}")
 
         plan = Fit(self.steps, self.rate, -self.pressure, self.clamp, self.clip)
-        start = first_theta(model.spec, torch.Generator().manual_seed(seed))
+        start = first_theta(model.spec, torch.Generator().manual_seed(seed), *self.first)
         try:
             fitted = fit_gates(start, exists, loss, plan, on_step)
         except DivergedError as error:

@@ -64,9 +64,12 @@ class Fitted:
     path: NDArray[np.float32]
 
 
-def first_theta(spec: ModelSpec, generator: torch.Generator) -> Tensor:
-    """Logits of gates drawn uniformly from (0, 1)."""
+def first_theta(
+    spec: ModelSpec, generator: torch.Generator, low: float = 0.0, high: float = 1.0
+) -> Tensor:
+    """Logits of gates drawn uniformly between two numbers."""
     gates = torch.rand(spec.n_layers, spec.n_heads, generator=generator, dtype=torch.float64)
+    gates = low + (high - low) * gates
     return gates.clamp(1e-6, 1 - 1e-6).logit().float()
 
 

@@ -72,7 +72,7 @@ def score_targets(
         pack = share is None and _can_pack(model, rows, edit)
     if share is None:
         share = pack or model.continues_from_cache
-    prefix = _shared_prefix(rows) if share and edit.rows == 1 else 0
+    prefix = shared_prefix(rows) if share and edit.rows == 1 else 0
     grad = torch.is_grad_enabled() and edit.requires_grad
     with model.editing(edit), torch.set_grad_enabled(grad):
         if pack:
@@ -89,7 +89,7 @@ def score_targets(
 
 
 def _can_pack(model: Model, rows: Sequence[Tokens], edit: Edit) -> bool:
-    prefix = _shared_prefix(rows)
+    prefix = shared_prefix(rows)
     context = model.spec.context
     return (
         edit.rows == 1
@@ -115,7 +115,7 @@ def _score_in_groups(
     return [scores[i] for i in range(len(rows))]
 
 
-def _shared_prefix(rows: Sequence[Tokens]) -> int:
+def shared_prefix(rows: Sequence[Tokens]) -> int:
     """Length of the prefix to share: every predicting position must stay in the rest."""
     room = min(row.target_start for row in rows) - 1
     length = min(common_prefix([row.ids for row in rows]), room)

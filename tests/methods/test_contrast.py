@@ -1,0 +1,77 @@
+"""Contrast: its loss, and pairs of tasks."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from headatlas.errors import HeadAtlasError, TaskError
+from headatlas.methods.contrast import Contrast
+from headatlas.tasks import Example, Task
+from headatlas.tasks.pairs import TaskPairs
+
+
+def task(name, target):
+    return Task.of(name, [Example(f"{name} {i} " * (i % 3 + 1), target) for i in range(20)])
+
+
+def test_what_is_retained_becomes_likelier_than_what_is_forgotten(tiny):
+    pairs = TaskPairs((task("ab", "cd"),), (task("xy", "zw"),))
+    drawn = Contrast(steps=40, batch=4).run(tiny, pairs, seed=0)
+    losses = drawn.data["loss"].sel(seed=0).to_numpy()
+    assert losses[-5:].mean() < losses[:5].mean() - 0.5
+    assert drawn.provenance["retain"] == ["ab"]
+
+
+def test_what_is_forgotten_enough_counts_no_more(tiny, monkeypatch):
+    """Past the margin the loss is the margin, and only the retained task has a gradient."""
+    values = {"kept": -1.0, "lost": -7.0}
+    seen = []
+
+    class Scores:
+        def __init__(self, value, gate):
+            self.value = value + 0 * gate.sum()
+
+        def mean(self):
+            return self.value
+
+    def score(rows, edit):
+        name = "kept" if len(seen) % 2 == 0 else "lost"
+        leaf = torch.tensor(values[name], requires_grad=True)
+        seen.append(leaf)
+        return Scores(leaf, edit.gate)
+
+    monkeypatch.setattr(tiny, "score", score)
+    pairs = TaskPairs((task("ab", "cd"),), (task("xy", "zw"),))
+    drawn = Contrast(steps=1, batch=4).run(tiny, pairs)
+    assert float(drawn.data["loss"][0, 0]) == -5.0
+    assert float(seen[0].grad) == -1.0
+    assert float(seen[1].grad) == 0.0
+    values["lost"] = -3.0
+    seen.clear()
+    drawn = Contrast(steps=1, batch=4).run(tiny, pairs)
+    assert float(drawn.data["loss"][0, 0]) == -2.0
+    assert float(seen[1].grad) == 1.0
+
+
+def test_pairs_of_tasks():
+    one, two = task("ab", "cd"), task("xy", "zw")
+    pairs = TaskPairs((one,), (two,))
+    assert pairs.name == "ab-not-xy"
+    assert pairs.hash != TaskPairs((two,), (one,)).hash
+    with pytest.raises(TaskError, match="1 are to be retained and 0 forgotten"):
+        TaskPairs((one,), ())
+    with pytest.raises(TaskError, match="'ab' cannot be retained and forgotten at once"):
+        TaskPairs((one,), (one,))
+    with pytest.raises(HeadAtlasError, match="contrast needs a positive margin, not 0"):
+        Contrast(margin=0)
+
+
+def test_the_published_schedule_is_the_papers():
+    published = Contrast.published()
+    assert (published.steps, published.rate, published.pressure, published.margin) == (
+        500,
+        (0.1, 0.01),
+        0.1,
+        5.0,
+    )

@@ -1,0 +1,206 @@
+"""Gating: its equations, its schedule, and that seeds share nothing."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from headatlas.errors import DivergedError, HeadAtlasError
+from headatlas.methods import Gating
+from headatlas.methods.fitting import Fit, fit_gates, snapshot_steps
+from headatlas.methods.mean_output import mean_outputs
+from headatlas.models.edit import Edit
+from headatlas.models.model import Model
+from headatlas.tasks import Example, Task
+from small_things import byte_tokenizer, tiny_hf
+
+SHORT = Gating(steps=6, batch=4)
+
+
+@pytest.fixture(scope="module")
+def task():
+    return Task.of("t", [Example(f"ab {i} " * (i % 3 + 1), "cd") for i in range(20)])
+
+
+@pytest.fixture(scope="module")
+def half_dead():
+    """The tiny model with two heads that project nothing."""
+    hf = tiny_hf()
+    for layer, head in ((0, 1), (2, 3)):
+        hf.model.layers[layer].self_attn.o_proj.weight.data[:, head * 16 : head * 16 + 16] = 0
+    return Model(hf, byte_tokenizer(), "half dead")
+
+
+def test_the_published_schedule_is_the_papers():
+    published = Gating.published()
+    fits = published.fits()
+    assert [fit.steps for fit in fits.values()] == [500, 500, 500]
+    assert published.batch == 64
+    assert [fit.rate for fit in fits.values()] == [(0.1, 0.01), (0.5, 0.1), (0.5, 0.1)]
+    assert [fit.pressure for fit in fits.values()] == [0.0, 0.1, -0.1]
+    assert {fit.clamp for fit in fits.values()} == {4.0}
+    assert {fit.settle for fit in fits.values()} == {None}
+
+
+def test_scores_come_from_the_gates(tiny, task):
+    drawn = SHORT.run(tiny, task, seed=0)
+    plus, minus = drawn["gate_plus"], drawn["gate_minus"]
+    np.testing.assert_allclose(drawn["facilitation"], minus)
+    np.testing.assert_allclose(drawn["interference"], 1 - plus)
+    np.testing.assert_allclose(drawn["irrelevance"], plus * (1 - minus))
+
+
+def test_heads_without_a_say_go_where_they_are_pushed(half_dead, task):
+    drawn = Gating(steps=30, batch=4).run(half_dead, task, seed=0)
+    for layer, head in ((0, 1), (2, 3)):
+        at = {"seed": 0, "layer": layer, "head": head}
+        assert float(drawn["gate_plus"].sel(at)) > 0.95
+        assert float(drawn["gate_minus"].sel(at)) < 0.05
+        assert str(drawn.roles("any").sel(layer=layer, head=head).item()) == "irrelevant"
+
+
+def test_both_pushes_start_from_the_free_gates(tiny, task):
+    barely = Gating(steps=6, pushed_steps=1, batch=4, pushed_rate=(1e-6, 1e-6))
+    drawn = barely.run(tiny, task, seed=0)
+    np.testing.assert_allclose(drawn["gate_plus"], drawn["gate"], atol=1e-5)
+    np.testing.assert_allclose(drawn["gate_minus"], drawn["gate"], atol=1e-5)
+
+
+def test_seeds_share_nothing(tiny, task):
+    together = Gating(seeds=3, steps=6, batch=4).run(tiny, task)
+    alone = SHORT.run(tiny, task, seed=2)
+    assert together.data["seed"].to_numpy().tolist() == [0, 1, 2]
+    for name in alone.variables:
+        assert np.array_equal(together[name].sel(seed=2), alone[name].sel(seed=2))
+    assert np.array_equal(together.data["loss"].sel(seed=2), alone.data["loss"].sel(seed=2))
+    first = together["gate_path"].sel(stage="free").isel(point=0)
+    assert not np.allclose(first.sel(seed=0), first.sel(seed=1))
+
+
+def test_the_way_of_gates_and_loss_is_kept(tiny, task):
+    drawn = Gating(steps=60, pushed_steps=5, batch=4).run(tiny, task, seed=0)
+    data = drawn.data.sel(seed=0)
+    assert data["loss"].shape == (3, 60)
+    assert np.isfinite(data["loss"].sel(stage="free")).all()
+    assert int(np.isfinite(data["loss"].sel(stage="plus")).sum()) == 5
+    for stage, name in (("free", "gate"), ("plus", "gate_plus"), ("minus", "gate_minus")):
+        path = data["gate_path"].sel(stage=stage)
+        last = path.isel(point=int((data["point_step"].sel(stage=stage) > 0).sum()) - 1)
+        np.testing.assert_allclose(last, data[name], atol=1e-6)
+    assert data["loss"].sel(stage="free")[-10:].mean() < data["loss"].sel(stage="free")[:10].mean()
+
+
+def test_the_loss_is_the_mean_over_tokens_then_examples_and_the_pressure_is_subtracted():
+    """A loss with a known minimum: the gradient of the pressure is λ over the number of heads."""
+    theta = torch.zeros(2, 3)
+    exists = torch.tensor([[True, True, True], [True, True, False]])
+    plan = Fit(steps=1, rate=(1e-3, 1e-3), pressure=0.1, clip=None)
+    seen = []
+
+    def loss(gate, step):
+        gate.register_hook(lambda grad: seen.append(grad))
+        return 0.0 * gate.sum()
+
+    found = fit_gates(theta, exists, loss, plan).theta
+    assert (found[exists] > 0).all()
+    assert found[~exists].tolist() == [0.0]
+    beyond = fit_gates(torch.full((2, 3), 5.0), exists, loss, plan).theta
+    assert torch.equal(beyond, torch.full((2, 3), 5.0))  # past the clamp nothing pushes
+
+
+def test_the_rate_falls_linearly():
+    plan = Fit(steps=500, rate=(0.5, 0.1), pressure=0.0)
+    assert plan.rate_at(0) == 0.5
+    assert math.isclose(plan.rate_at(250), 0.3)
+    assert math.isclose(plan.rate_at(500), 0.1)
+    assert snapshot_steps(500)[-1] == 500
+    assert len(snapshot_steps(500)) == 40
+    assert snapshot_steps(3).tolist() == [1, 2, 3]
+
+
+def test_a_fit_ends_when_its_gates_have_settled(tiny, task):
+    settled = Gating(steps=200, batch=4, settle=5, pushed_rate=(1e-4, 1e-4))
+    drawn = settled.run(tiny, task, seed=0)
+    counts = np.isfinite(drawn.data["loss"].sel(seed=0)).sum("step")
+    assert int(counts.sel(stage="plus")) == 5
+    assert float(drawn["gate_plus"].max()) <= 1
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_a_loss_that_is_no_number_stops_the_seed_and_keeps_the_others(
+    tiny, task, tmp_path, monkeypatch, bad
+):
+    from headatlas.runs.engine import run_units
+    from headatlas.runs.store import Store
+    from headatlas.runs.unit import cut
+
+    real = Gating.run
+
+    def spoiled(self, model, task, seed, **rest):
+        if seed == 1:
+            monkeypatch.setattr(tiny, "score", lambda *a, **k: _Scores(bad))
+        try:
+            return real(self, model, task, seed, **rest)
+        finally:
+            monkeypatch.undo()
+            monkeypatch.setattr(Gating, "run", spoiled)
+
+    monkeypatch.setattr(Gating, "run", spoiled)
+    store = Store(tmp_path)
+    store.open()
+    units = cut(tiny, task, SHORT, range(3))
+    moved = []
+    outcome = run_units(units, tiny, task, SHORT, store, lambda n, words: moved.append(n))
+    (reason,) = outcome.failed.values()
+    assert "seed 1, fit of G:" in reason
+    assert "no number at update 1" in reason
+    assert len(outcome.computed) == 2
+    assert sum(moved) == 3 * SHORT.reports({})
+    assert [store.has(unit) for unit in units] == [True, False, True]
+
+
+class _Scores:
+    def __init__(self, value):
+        self.value = torch.tensor([value], requires_grad=True)
+
+    def mean(self):
+        return self.value
+
+
+def test_a_loss_that_runs_away_stops_the_fit():
+    def loss(gate, step):
+        return gate.sum() * 0 + step
+
+    with pytest.raises(DivergedError, match=r"rose from 4.5 to 1\d.5 nats by update"):
+        fit_gates(torch.zeros(1, 2), torch.ones(1, 2) > 0, loss, Fit(100, (0.1, 0.1), 0.0))
+
+
+def test_the_mean_baseline_stands_where_a_head_is_closed(tiny, task):
+    means = mean_outputs(tiny, task, 0, 8)
+    rows = [tiny.encode(each.prompt, each.target).ids for each in task.ask("train", 0, 8)]
+    z = [tiny.read([row])[0] for row in rows]  # layer head position d_head
+    wanted = torch.cat(z, dim=2).mean(2)
+    torch.testing.assert_close(means, wanted, rtol=1e-4, atol=1e-5)
+    drawn = Gating(steps=6, batch=4, baseline="mean").run(tiny, task, seed=0)
+    other = SHORT.run(tiny, task, seed=0)
+    assert not np.allclose(drawn["gate"], other["gate"])
+    batch = [tiny.encode(each.prompt, each.target) for each in task.ask("train", 0, 4)]
+    opened = Edit(gate=torch.ones(3, 4), baseline=means)
+    torch.testing.assert_close(tiny.score(batch, opened).mean(), tiny.score(batch).mean())
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"steps": 0}, "steps of at least 1, not 0"),
+        ({"rate": (0.0, 0.1)}, "a learning rate is a positive number, not 0.0"),
+        ({"pressure": -0.1}, "positive number, not -0.1: it is used both ways"),
+        ({"baseline": "median"}, "no baseline 'median': use zero or mean"),
+    ],
+)
+def test_settings_that_make_no_sense(settings, words):
+    with pytest.raises(HeadAtlasError, match=words):
+        Gating(**settings)
