@@ -35,7 +35,7 @@ def test_ablate_writes_map_figure_and_record(headatlas, tiny_folder, task, tmp_p
     (path,) = (out / "maps").iterdir()
     drawn = load_map(path)
     assert np.isfinite(drawn["effect"]).all()
-    record = json.loads((out / "run.json").read_text())
+    (record,) = json.loads((out / "run.json").read_text())["runs"]
     assert record["model"]["n_heads"] == 4
     assert all(check["passed"] for check in record["checks"])
     assert len(record["units"]["computed"]) == 3

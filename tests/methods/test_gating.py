@@ -11,8 +11,8 @@ import torch
 from headatlas.errors import DivergedError, HeadAtlasError
 from headatlas.methods import Gating
 from headatlas.methods.fitting import Fit, fit_gates, snapshot_steps
-from headatlas.methods.mean_output import mean_outputs
 from headatlas.models.edit import Edit
+from headatlas.models.mean_output import mean_outputs
 from headatlas.models.model import Model
 from headatlas.tasks import Example, Task
 from small_things import byte_tokenizer, tiny_hf
@@ -179,9 +179,9 @@ def test_a_loss_that_runs_away_stops_the_fit():
 
 
 def test_the_mean_baseline_stands_where_a_head_is_closed(tiny, task):
-    means = mean_outputs(tiny, task, 0, 8)
-    rows = [tiny.encode(each.prompt, each.target).ids for each in task.ask("train", 0, 8)]
-    z = [tiny.read([row])[0] for row in rows]  # layer head position d_head
+    rows = [tiny.encode(each.prompt, each.target) for each in task.ask("train", 0, 12)]
+    means = mean_outputs(tiny, rows)
+    z = [tiny.read([row.ids])[0] for row in rows]  # layer head position d_head
     wanted = torch.cat(z, dim=2).mean(2)
     torch.testing.assert_close(means, wanted, rtol=1e-4, atol=1e-5)
     drawn = Gating(steps=6, batch=4, baseline="mean").run(tiny, task, seed=0)

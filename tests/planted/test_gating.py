@@ -19,7 +19,7 @@ SABOTEURS = ((5, 2), (11, 7), (16, 3), (21, 5))
 CRUCIAL = ((0, 6), (1, 3))
 D_HEAD = 64
 NOISE = 5.0
-"""Spread of a saboteur's output projection, in spreads of the weights: it harms, the model lives."""
+"""Spread of a saboteur's output projection, in spreads of the weights: it harms, and no more."""
 
 METHOD = Gating(seeds=3)
 

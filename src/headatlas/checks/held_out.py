@@ -11,8 +11,9 @@ import torch
 
 from headatlas.checks.measure import Answers, Questions, answer
 from headatlas.errors import MapError
-from headatlas.methods.mean_output import mean_outputs
-from headatlas.methods.spread import mean_interval
+from headatlas.maps.spread import mean_interval
+from headatlas.models.mean_output import MEAN_EXAMPLES, mean_outputs
+from headatlas.tasks.encoded import encode_examples
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -134,11 +135,11 @@ def gate_matrix(gates: Map, name: str, seed: int) -> Tensor:
 
 def gate_baseline(model: Model, task: Task, gates: Map, seed: int) -> Tensor | None:
     """What takes a closed head's place in the fits of a map: nothing, or its mean output."""
-    from headatlas.methods.gating import MEAN_EXAMPLES
-
     if gates.provenance.get("settings", {}).get("baseline") != "mean":
         return None
-    return mean_outputs(model, task.for_tokenizer(model.tokenizer), seed, MEAN_EXAMPLES)
+    task = task.for_tokenizer(model.tokenizer)
+    _, rows = encode_examples(model, task, task.ask("train", seed, MEAN_EXAMPLES))
+    return mean_outputs(model, rows)
 
 
 def _mean_gate(gates: Map, name: str, seed: int) -> float:

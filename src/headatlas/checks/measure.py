@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headatlas.methods.method import encode_examples
 from headatlas.models.edit import Edit
+from headatlas.tasks.encoded import encode_examples
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model

@@ -17,7 +17,7 @@ import numpy as np
 from headatlas.checks.held_out import gate_baseline, gate_matrix
 from headatlas.checks.measure import Questions, answer
 from headatlas.maps.roles import SCORES, THRESHOLD
-from headatlas.methods.spread import mean_interval
+from headatlas.maps.spread import mean_interval
 
 if TYPE_CHECKING:
     from headatlas.maps import Map

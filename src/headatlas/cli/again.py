@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from headatlas.errors import HeadAtlasError
+from headatlas.errors import HeadAtlasError, TaskError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from headatlas.tasks import Task
 
 
-def gating_maps(folder: Path, task: str | None = None) -> dict[str, Map]:
-    """The gating maps of a run's folder by name, or those of one task."""
+def gating_maps(folder: Path, name: str | None = None) -> dict[str, Map]:
+    """The gating maps of a run's folder by file name, or those of one task, by the task's name."""
     from headatlas.maps import load_map
     from headatlas.maps.roles import is_gating
     from headatlas.runs.store import list_maps
 
-    maps = {name: load_map(path) for name, path in list_maps(folder).items()}
-    found = {name: each for name, each in maps.items() if is_gating(each)}
+    maps = {path.stem: load_map(path) for path in list_maps(folder).values()}
+    found = {file: each for file, each in maps.items() if is_gating(each)}
     if not found:
         raise HeadAtlasError(f"there is no map of gating in {folder}: run 'headatlas gate' first.")
-    if task is None:
+    if name is None:
         return found
-    chosen = {name: each for name, each in found.items() if each.provenance["task"] == task}
+    chosen = {file: each for file, each in found.items() if each.provenance["task"] == name}
     if not chosen:
         have = ", ".join(dict.fromkeys(str(each.provenance["task"]) for each in found.values()))
-        raise HeadAtlasError(f"there is no gating map of '{task}' in {folder}: it has {have}.")
+        raise HeadAtlasError(f"there is no gating map of '{name}' in {folder}: it has {have}.")
     return chosen
 
 
@@ -49,10 +49,15 @@ def model_of(drawn: Map, options: ModelOptions) -> Model:
     return model
 
 
-def task_of(drawn: Map, model: Model, files: FileOptions, download: bool) -> Task:
-    """The task that a map was made from; another content is a mistake."""
+def task_of(drawn: Map, model: Model, task: Task | None, files: FileOptions) -> Task:
+    """The task that a map was made from: the one given, or the built-in one of its name."""
     name = str(drawn.provenance["task"])
-    task = files.load(name, download).for_tokenizer(model.tokenizer)
+    try:
+        task = (task or files.load(name, download=False)).for_tokenizer(model.tokenizer)
+    except TaskError as error:
+        raise HeadAtlasError(
+            f"the map of '{name}' was made from a file: name it with --task."
+        ) from error
     if task.hash != drawn.provenance["task_hash"]:
         raise HeadAtlasError(
             f"the task '{name}' is not what this map was made from: its questions, or how they are "

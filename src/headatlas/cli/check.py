@@ -26,7 +26,8 @@ def check(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")],
     *,
     task: Annotated[
-        str | None, typer.Option("--task", "-t", help="Only the map of this task (default: all).")
+        str | None,
+        typer.Option("--task", "-t", help="Only this task; needed for tasks from files."),
     ] = None,
     questions: Annotated[int, typer.Option(min=2, help="So many test questions a check.")] = 64,
     model: given.ModelOptions,
@@ -53,14 +54,15 @@ def check(
         from headatlas.plots.toggling import toggling_figure
         from headatlas.runs.store import Store
 
-    maps = gating_maps(folder, task)
+    named = files.load(task, model.download) if task is not None else None
+    maps = gating_maps(folder, named.name if named is not None else None)
     store = Store(folder)
     loaded = None
     written: list[Path] = []
     for name, drawn in maps.items():
         if loaded is None or loaded.fingerprint != drawn.provenance["model_hash"]:
             loaded = model_of(drawn, model)
-        asked = task_of(drawn, loaded, files, model.download)
+        asked = task_of(drawn, loaded, named, files)
         seeds = int(drawn.data.sizes["seed"])
         total = 2 * len(GATES) * seeds + toggling_passes(drawn)
         with progress_bar(f"checking {asked.name}", total) as move:

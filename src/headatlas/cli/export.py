@@ -60,7 +60,8 @@ def export(
         from headatlas.models.export import check_new_folder, export_model
 
     check_new_folder(out)
-    maps = gating_maps(folder, task)
+    named = files.load(task, model.download)
+    maps = gating_maps(folder, named.name)
     if len(maps) > 1:
         raise HeadAtlasError(
             f"{folder} holds {len(maps)} gating maps of '{task}' with different settings: "
@@ -76,7 +77,7 @@ def export(
     if seed is not None and seed not in seeds:
         raise HeadAtlasError(f"no seed {seed} in {map_name}: it has {', '.join(map(str, seeds))}.")
     loaded = model_of(drawn, model)
-    asked = task_of(drawn, loaded, files, model.download)
+    asked = task_of(drawn, loaded, named, files)
     name = NAMES[gates] + (HARD if hard else "")
     how = "as asked for"
     if seed is None:

@@ -10,10 +10,11 @@ import torch
 
 from headatlas.errors import HeadAtlasError, TaskError
 from headatlas.maps import Map, head_coordinates
-from headatlas.methods.method import Part, Report, encode_examples, provenance
-from headatlas.methods.spread import mean_error
+from headatlas.maps.spread import mean_error
+from headatlas.methods.method import Part, Report, provenance
 from headatlas.models.edit import remove_heads
 from headatlas.tasks import Example, Task
+from headatlas.tasks.encoded import encode_examples
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model

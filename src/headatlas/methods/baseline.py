@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from headatlas.errors import TaskError
-from headatlas.methods.spread import mean_error, mean_interval
+from headatlas.maps.spread import mean_error, mean_interval
 from headatlas.models.tokens import Tokens, common_prefix
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headatlas.methods.method import encode_examples
 from headatlas.tasks import Task
+from headatlas.tasks.encoded import encode_examples
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model

@@ -13,10 +13,11 @@ from headatlas.errors import DivergedError, HeadAtlasError
 from headatlas.maps import Map, combine, head_coordinates
 from headatlas.methods.batches import EncodedBatches
 from headatlas.methods.fitting import Fit, Fitted, existing_heads, first_theta, fit_gates
-from headatlas.methods.mean_output import mean_outputs
-from headatlas.methods.method import Part, Report, encode_examples, provenance
+from headatlas.methods.method import Part, Report, provenance
 from headatlas.models.edit import Edit
+from headatlas.models.mean_output import MEAN_EXAMPLES, mean_outputs
 from headatlas.tasks import Task
+from headatlas.tasks.encoded import encode_examples
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 STAGES = ("free", "plus", "minus")
 SHOWN = {"free": "G", "plus": "G⁺", "minus": "G⁻"}
 BASELINES = ("zero", "mean")
-MEAN_EXAMPLES = 64
 
 
 @dataclass(frozen=True)
@@ -135,9 +135,10 @@ class Gating:
             )
         task = task.for_tokenizer(model.tokenizer)
         exists = existing_heads(model.spec)
-        vectors = (
-            mean_outputs(model, task, seed, MEAN_EXAMPLES) if self.baseline == "mean" else None
-        )
+        vectors = None
+        if self.baseline == "mean":
+            _, rows = encode_examples(model, task, task.ask("train", seed, MEAN_EXAMPLES))
+            vectors = mean_outputs(model, rows)
         batches = EncodedBatches(model, task, self.batch, seed)
         theta = first_theta(model.spec, torch.Generator().manual_seed(seed))
         fitted: dict[str, Fitted] = {}

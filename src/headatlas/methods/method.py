@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from headatlas.errors import TaskError
 from headatlas.methods.baseline import Baseline, measure_baseline
-from headatlas.tasks import Example, Task
+from headatlas.tasks import Task
 
 if TYPE_CHECKING:
     from headatlas.maps import Map
     from headatlas.models.model import Model
     from headatlas.models.spec import ModelSpec
-    from headatlas.models.tokens import Tokens
 
 BASELINE_QUESTIONS = 64
 """Questions that decide whether a map carries the warning of a task at chance level."""
@@ -71,21 +69,6 @@ class Method(Settled, Protocol):
         part: Part | None = None,
         report: Report | None = None,
     ) -> Map: ...
-
-
-def encode_examples(
-    model: Model, task: Task, examples: Sequence[Example]
-) -> tuple[list[Example], list[Tokens]]:
-    """The examples that fit the model's context, and their tokens."""
-    rows = [model.encode(example.prompt, example.target) for example in examples]
-    limit = model.spec.context
-    fitting = [i for i, row in enumerate(rows) if limit is None or len(row) <= limit]
-    if not fitting:
-        raise TaskError(
-            f"no example of '{task.name}' fits the context of {model.spec.name}: they need "
-            f"{min(map(len, rows))} tokens or more, it holds {limit}."
-        )
-    return [examples[i] for i in fitting], [rows[i] for i in fitting]
 
 
 def provenance(model: Model, task: Task, method: Method, seed: int) -> dict[str, Any]:

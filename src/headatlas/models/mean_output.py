@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from headatlas.methods.method import encode_examples
-from headatlas.tasks import Task
+from headatlas.models.tokens import Tokens
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model
+
+MEAN_EXAMPLES = 64
+"""Examples of a task over which a head's mean output is taken."""
 
 ROWS = 8
 """Examples that are read at a time."""
 
 
 @torch.no_grad()
-def mean_outputs(model: Model, task: Task, seed: int, examples: int) -> Tensor:
-    """Mean of z over all positions of some train examples: layer × head × d_head."""
-    _, rows = encode_examples(model, task, task.ask("train", seed, examples))
+def mean_outputs(model: Model, rows: Sequence[Tokens]) -> Tensor:
+    """Mean of z over all positions of the rows: layer × head × d_head."""
     total = torch.zeros(model.spec.n_layers, model.spec.n_heads, model.spec.d_head)
     for start in range(0, len(rows), ROWS):
         z = model.read([row.ids for row in rows[start : start + ROWS]])

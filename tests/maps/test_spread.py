@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from headatlas.methods.spread import mean_error, mean_interval
+from headatlas.maps.spread import mean_error, mean_interval
 
 VALUES = np.array([1.0, 4.0, 2.0, 8.0, 5.0])
 NAMES = list("abcde")

@@ -1,0 +1,35 @@
+"""Examples as a model's tokens, as far as they fit its context."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeVar
+
+from headatlas.errors import TaskError
+from headatlas.tasks.example import Example
+from headatlas.tasks.task import Task
+
+Row = TypeVar("Row", covariant=True)
+
+
+class Encoder(Protocol[Row]):
+    """A model, as far as tasks know one."""
+
+    spec: Any
+
+    def encode(self, prompt: str, target: str) -> Row: ...
+
+
+def encode_examples(
+    model: Encoder[Row], task: Task, examples: Sequence[Example]
+) -> tuple[list[Example], list[Row]]:
+    """The examples that fit the model's context, and their tokens."""
+    rows: list[Any] = [model.encode(example.prompt, example.target) for example in examples]
+    limit = model.spec.context
+    fitting = [i for i, row in enumerate(rows) if limit is None or len(row) <= limit]
+    if not fitting:
+        raise TaskError(
+            f"no example of '{task.name}' fits the context of {model.spec.name}: they need "
+            f"{min(map(len, rows))} tokens or more, it holds {limit}."
+        )
+    return [examples[i] for i in fitting], [rows[i] for i in fitting]

@@ -1,0 +1,148 @@
+"""Checks of gating maps: that they measure what they say, and that they can say no."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from headatlas.checks.contrast import Contrasted, check_contrast
+from headatlas.checks.held_out import HARD, best_seed, gate_matrix, held_out
+from headatlas.checks.measure import Questions, answer
+from headatlas.checks.toggling import Curve, Toggling, toggle
+from headatlas.errors import MapError
+from headatlas.maps import Map
+from headatlas.models.edit import Edit
+from headatlas.tasks import Example, Task
+
+SHAPE = (3, 4)
+
+
+@pytest.fixture(scope="module")
+def task():
+    return Task.of("t", [Example(f"ab {i} " * (i % 3 + 1), "cd") for i in range(40)])
+
+
+def gating(plus, minus, free=None):
+    plus, minus = np.asarray(plus, float), np.asarray(minus, float)
+    dims = ("seed", "layer", "head")
+    values = {
+        "facilitation": minus,
+        "interference": 1 - plus,
+        "irrelevance": plus * (1 - minus),
+        "gate": plus if free is None else free,
+        "gate_plus": plus,
+        "gate_minus": minus,
+    }
+    return Map.of(
+        {name: (dims, each) for name, each in values.items()},
+        {"settings": {"baseline": "zero"}, "task": "t"},
+        {"seed": range(len(plus))},
+    )
+
+
+def logprobs(model, questions, gate):
+    with torch.no_grad():
+        return np.concatenate(
+            [model.score(batch, Edit(gate=gate)).mean().numpy() for batch in questions.batches]
+        )
+
+
+def test_questions_come_from_the_split_and_are_as_many_as_asked_for(tiny, task):
+    questions = Questions.of(tiny, task, "test", 0, 5, size=4)
+    assert [len(batch) for batch in questions.batches] == [4, 1]
+    assert set(questions.names) <= {each.question for each in task.split("test")}
+    assert len(answer(tiny, questions, None).logprob) == 5
+
+
+def test_held_out_loss_is_that_of_the_gated_model(tiny, task):
+    plus = np.random.default_rng(0).random((2, *SHAPE))
+    minus = np.random.default_rng(1).random((2, *SHAPE))
+    drawn = gating(plus, minus)
+    rows = {row.gates: row for row in held_out(tiny, task, drawn, limit=8)}
+    assert list(rows) == ["untouched", "G", "G" + HARD, "G⁺", "G⁺" + HARD, "G⁻", "G⁻" + HARD]
+    questions = Questions.of(tiny, task, "test", 0, 8)
+    plain = logprobs(tiny, questions, torch.ones(SHAPE))
+    gated = [logprobs(tiny, questions, torch.tensor(p, dtype=torch.float32)) for p in plus]
+    assert rows["untouched"].loss == pytest.approx(-plain.mean(), rel=1e-5)
+    assert rows["G⁺"].loss == pytest.approx(-np.mean(gated), rel=1e-5)
+    assert rows["G⁺"].change == pytest.approx(plain.mean() - np.mean(gated), rel=1e-4)
+    assert rows["G⁺"].better == sum(each.mean() > plain.mean() for each in gated)
+    hard = logprobs(tiny, questions, torch.tensor(minus[0] >= 0.5).float())
+    only = Map(drawn.data.sel(seed=[0]), drawn.provenance)
+    found = next(r for r in held_out(tiny, task, only, limit=8) if r.gates == "G⁻" + HARD)
+    assert found.loss == pytest.approx(-hard.mean(), rel=1e-5)
+    assert found.heads_on == pytest.approx((minus[0] >= 0.5).mean())
+
+
+def test_the_best_seed_is_chosen_on_select_questions(tiny, task):
+    plus = np.stack([np.zeros(SHAPE), np.ones(SHAPE)])
+    questions = Questions.of(tiny, task, "select", 0, 64)
+    losses = [-logprobs(tiny, questions, torch.tensor(p, dtype=torch.float32)).mean() for p in plus]
+    assert best_seed(tiny, task, gating(plus, plus), "G⁺") == int(np.argmin(losses))
+
+
+def test_gates_by_name():
+    drawn = gating(np.full((1, *SHAPE), 0.6), np.full((1, *SHAPE), np.nan))
+    assert gate_matrix(drawn, "G⁺" + HARD, 0).unique().tolist() == [1.0]
+    assert gate_matrix(drawn, "G⁻", 0).unique().tolist() == [1.0]  # no such heads: left alone
+    with pytest.raises(MapError, match="no gates 'H': there are G, G⁺, G⁻"):
+        gate_matrix(drawn, "H", 0)
+
+
+def test_toggling_switches_the_first_heads_of_each_order(tiny, task):
+    minus = np.zeros((1, *SHAPE))
+    minus[0, 1, 2], minus[0, 0, 3] = 0.9, 0.8
+    plus = np.full((1, *SHAPE), 0.7)
+    found = toggle(tiny, task, gating(plus, minus), limit=8, points=4)
+    curve = found.curves[0]
+    assert curve.score == "facilitation"
+    assert curve.count == 2
+    questions = Questions.of(tiny, task, "test", 0, 8)
+    off, on = torch.full(SHAPE, 0.7), torch.full(SHAPE, 0.7)
+    for head in ((1, 2), (0, 3)):
+        off[head], on[head] = 0.0, 1.0
+    difference = logprobs(tiny, questions, off) - logprobs(tiny, questions, on)
+    assert curve.end == pytest.approx(difference.mean(), rel=1e-4)
+    assert curve.low < curve.end < curve.high
+    assert curve.heads[0] == 1
+    assert curve.heads[-1] == 12
+    everything = logprobs(tiny, questions, torch.zeros(SHAPE)) - logprobs(
+        tiny, questions, torch.ones(SHAPE)
+    )
+    for each in found.curves:
+        assert each.change[0][-1] == pytest.approx(everything.mean(), rel=1e-4)
+
+
+def curves(fall, rise, flat):
+    ends = zip(("facilitation", "irrelevance", "interference"), (fall, flat, rise), strict=True)
+    return Toggling("t", 3, 8, [Curve(s, [1], [[e[0]]], e[0], e[1], e[2], 1.0) for s, e in ends])
+
+
+def test_toggling_can_say_no():
+    good = curves((-2, -3, -1), (1, 0.5, 1.5), (-0.2, -0.3, 0.1))
+    assert good.holds() == {"facilitation": True, "interference": True, "irrelevance": True}
+    bad = curves((-2, -4, 0.1), (1, -0.1, 2), (-0.4, -0.5, -0.3))
+    assert bad.holds() == {"facilitation": False, "interference": False, "irrelevance": False}
+
+
+def contrasted(**numbers):
+    values = {"retain_before": 0.9, "retain_after": 0.6, "forget_before": 0.9, "forget_after": 0.1}
+    return Contrasted("a", "b", [], questions=8, seeds=1, **{**values, **numbers})
+
+
+def test_a_contrast_can_fail():
+    assert contrasted().holds
+    assert not contrasted(retain_after=0.5).holds
+    assert not contrasted(forget_after=0.2).holds
+    assert contrasted().possible
+    assert not contrasted(forget_before=0.05).possible
+
+
+def test_a_contrast_is_measured_before_and_after(tiny, task):
+    drawn = Map.of(
+        {"gate": (("seed", "layer", "head"), np.ones((2, *SHAPE)))}, {}, {"seed": [0, 1]}
+    )
+    found = check_contrast(tiny, task, task, drawn, ["x"], limit=8)
+    assert found.retain_after == found.retain_before
+    assert (found.seeds, found.questions, found.learned_from) == (2, 8, ["x"])

@@ -1,0 +1,171 @@
+"""gate, check, export, contrast: as a user runs them, on a tiny model."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+from headatlas.maps import load_map
+from headatlas.models.edit import Edit
+from headatlas.models.load import load_model
+from small_things import write_task
+
+FAST = ("--steps", "4", "--batch", "4", "--seeds", "2")
+
+
+@pytest.fixture(scope="module")
+def tasks(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tasks")
+    return [
+        write_task(folder / f"{name}.jsonl", count=count) for name, count in (("a", 24), ("b", 30))
+    ]
+
+
+@pytest.fixture(scope="module")
+def gated(tmp_path_factory, tiny_folder, tasks):
+    """A finished run of gating, by the program itself."""
+    import subprocess
+    import sys
+
+    out = tmp_path_factory.mktemp("gated") / "out"
+    words = ["gate", "--model", tiny_folder, "--out", out, *FAST]
+    words += [word for task in tasks for word in ("--task", task)]
+    done = subprocess.run(
+        [sys.executable, "-m", "headatlas", *map(str, words)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return out, done.stdout
+
+
+def test_gate_writes_maps_tables_and_the_figure(gated, tasks):
+    out, printed = gated
+    maps = [load_map(path) for path in sorted((out / "maps").glob("*.nc"))]
+    assert [each.data.sizes["seed"] for each in maps] == [2, 2]
+    assert [each.provenance["task"] for each in maps] == ["a", "b"]
+    assert maps[0].provenance["settings"]["steps"] == 4
+    assert "always" in printed
+    assert "common to two seeds" in printed
+    assert len(list((out / "figures").glob("*always-any.*"))) == 3
+    table = sorted((out / "tables").glob("*.csv"))[0]
+    rows = list(csv.DictReader(table.read_text().splitlines()))
+    assert len(rows) == 12
+    assert {"role_always", "facilitation_mean", "interference_low"} <= set(rows[0])
+    record = json.loads((out / "run.json").read_text())
+    assert [run["method"]["name"] for run in record["runs"]] == ["gating", "gating"]
+
+
+def test_running_again_computes_only_the_missing_seed(headatlas, gated, tiny_folder, tasks):
+    out, _ = gated
+    path = next((out / "maps").glob("tiny.a.gating*.nc"))
+    before = path.read_bytes()
+    group = path.stem.rsplit("-", 1)[-1]
+    units = sorted((out / "units").glob(f"{group}*"))
+    assert len(units) == 2
+    units[1].unlink()
+    words = ("gate", "--model", tiny_folder, "--task", tasks[0], "--out", out, *FAST)
+    code, printed, _ = headatlas(*words)
+    assert code == 0
+    assert "1 unit computed" in printed
+    assert "1 were there" in printed
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("figure", ["always-any", "distributions", "gates"])
+def test_figures_of_all_maps_in_the_folder(headatlas, gated, tmp_path, figure):
+    out, _ = gated
+    code, _, _ = headatlas("plot", out, "--figure", figure, "--out", tmp_path / "f.svg")
+    assert code == 0
+    assert re.search(r">A( \(Any\))?<", (tmp_path / "f.svg").read_text())
+
+
+def test_check_writes_what_it_finds(headatlas, gated, tasks):
+    out, _ = gated
+    code, printed, error = headatlas("check", out, "--task", tasks[0], "--questions", "4")
+    assert code == 0, error
+    assert "toggling by facilitation" in printed
+    (found,) = (json.loads(path.read_text()) for path in (out / "checks").glob("*.json"))
+    assert [row["gates"] for row in found["held_out"]][:2] == ["untouched", "G"]
+    assert set(found["toggling"]["holds"]) == {"facilitation", "interference", "irrelevance"}
+    assert len(list((out / "figures").glob("*.toggling.png"))) == 1
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_an_exported_model_gives_the_logits_of_the_gated_one(
+    headatlas, gated, tasks, tiny_folder, tmp_path, hard
+):
+    out, _ = gated
+    flags = ["--hard"] if hard else []
+    words = ("export", out, "--task", tasks[0], "--gates", "plus", "--seed", "1", *flags)
+    code, printed, error = headatlas(*words, "--out", tmp_path / "model")
+    assert code == 0, error
+    assert "untouched" in printed
+    drawn = load_map(next((out / "maps").glob("tiny.a.gating*.nc")))
+    gate = torch.tensor(drawn["gate_plus"].sel(seed=1).to_numpy()).float()
+    gate = (gate >= 0.5).float() if hard else gate
+    model = load_model(str(tiny_folder))
+    ids = torch.tensor([[5, 6, 7, 8, 9]])
+    with torch.no_grad():
+        with model.editing(Edit(gate=gate)):
+            wanted = model.hf(ids).logits
+        stock = AutoModelForCausalLM.from_pretrained(tmp_path / "model")
+        torch.testing.assert_close(stock(ids).logits, wanted, rtol=1e-4, atol=1e-5)
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert "G⁺" in card
+    assert drawn.provenance["model_hash"] in card
+
+
+def test_contrast_of_two_tasks(headatlas, tiny_folder, tasks, tmp_path):
+    words = ("contrast", "--model", tiny_folder, "--retain", tasks[0], "--forget", tasks[1])
+    code, printed, error = headatlas(*words, "--steps", "3", "--batch", "2", "--out", tmp_path)
+    assert code == 0, error
+    assert "holds for" in printed
+    (found,) = (json.loads(path.read_text()) for path in (tmp_path / "checks").glob("*.json"))
+    assert found["contrasts"][0]["retain"] == "a"
+    assert load_map(next((tmp_path / "maps").glob("*.nc")))["gate"].shape == (1, 3, 4)
+
+
+def test_leave_one_out_learns_from_the_others(headatlas, tiny_folder, tasks, tmp_path):
+    words = ["contrast", "--model", tiny_folder, "--leave-one-out", "--out", tmp_path]
+    words += ["--retain", tasks[0], "--forget", tasks[1], "--retain", tasks[1]]
+    words += ["--forget", tasks[0], "--steps", "2", "--batch", "2"]
+    code, _, error = headatlas(*words)
+    assert code == 0, error
+    found = json.loads((tmp_path / "checks" / "contrast.json").read_text())["contrasts"]
+    assert [row["learned_from"] for row in found] == [["b"], ["a"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("gate", "--rate", "fast", "--out", "o"), "'fast' is no learning rate: write START,END"),
+        (("gate", "--pressure", "0", "--out", "o"), "the pressure λ is a positive number, not 0.0"),
+        (("contrast", "--retain", "antonym", "--out", "o"), "every --retain needs a --forget"),
+        (("check", "{gated}", "--task", "ioi"), "there is no gating map of 'ioi' in"),
+        (("check", "{gated}"), "the map of 'a' was made from a file: name it with --task"),
+        (
+            ("export", "{gated}", "--task", "ioi", "--out", "m"),
+            "there is no gating map of 'ioi' in",
+        ),
+        (("export", "{gated}", "--task", "{task}", "--out", "m", "--seed", "9"), "no seed 9 in"),
+        (("export", "{gated}", "--task", "{task}", "--out", "{gated}"), "exists already"),
+    ],
+)
+def test_a_users_mistake_gets_a_sentence(headatlas, gated, tasks, words, sentence):
+    filled = [word.format(gated=gated[0], task=tasks[0]) for word in words]
+    code, _, error = headatlas(*filled)
+    assert code == 2
+    assert sentence in " ".join(error.split())
+
+
+def test_another_model_than_the_maps_is_refused(headatlas, gated, tmp_path):
+    from small_things import save_tiny_folder
+
+    other = save_tiny_folder(tmp_path / "other", layers=2)
+    code, _, error = headatlas("check", gated[0], "--model", other)
+    assert code == 2
+    assert "is not the model that this map was made from" in " ".join(error.split())
