@@ -34,7 +34,7 @@ class Contrast:
     500
     """
 
-    steps: int = 80
+    steps: int = 60
     batch: int = 8
     rate: tuple[float, float] = (0.5, 0.1)
     pressure: float = 0.1

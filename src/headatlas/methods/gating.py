@@ -47,9 +47,9 @@ class Gating:
     """
 
     seeds: int = 1
-    steps: int = 40
+    steps: int = 32
     pushed_steps: int | None = None
-    batch: int = 16
+    batch: int = 8
     rate: tuple[float, float] = (0.5, 0.1)
     pushed_rate: tuple[float, float] = (0.5, 0.1)
     pressure: float = 0.1
