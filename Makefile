@@ -1,6 +1,7 @@
 # make atlas    map the embedded default model (sets everything up first)
 # make test     run all checks and tests (sets everything up first)
 # make docs     write the generated pages in docs/ anew
+# make results  compute docs/results/ anew: hours; goes on where it stopped
 # make bench    time a gate update against the published package and the machine's limit
 # make real-models   get larger real models and compare them with llama.cpp
 
@@ -8,9 +9,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= atlas
+RESULTS ?= build/results
+PAIRS := antonym capitalize country-capital english-french present-past singular-plural
 READY := $(VENV)/.ready
 
-.PHONY: atlas test lint types tests docs bench real-models clean
+.PHONY: atlas test lint types tests docs bench results real-models clean
 
 atlas: $(READY)
 	$(BIN)/headatlas atlas --out $(OUT)
@@ -33,6 +36,17 @@ docs: $(READY)
 bench: $(READY)
 	$(BIN)/pip install --quiet --no-deps --upgrade --target build/bench nam-causal-head-gating==0.1.0 einops
 	$(BIN)/python tools/bench.py --package build/bench --out bench.json
+
+results: $(READY)
+	$(BIN)/headatlas gate --task syntax --seeds 10 --out $(RESULTS)/gating
+	$(BIN)/headatlas gate --task math --batch 4 --seeds 10 --out $(RESULTS)/gating
+	$(BIN)/headatlas check $(RESULTS)/gating --questions 32
+	$(BIN)/headatlas plot $(RESULTS)/gating --figure always-any --out $(RESULTS)/gating/figures/both.always-any.png
+	$(BIN)/headatlas gate $(PAIRS:%=--task %) --seeds 2 --out $(RESULTS)/word-pairs
+	$(BIN)/headatlas check $(RESULTS)/word-pairs
+	$(BIN)/headatlas contrast --out $(RESULTS)/contrast
+	$(BIN)/python tools/schedules.py $(RESULTS)
+	$(BIN)/python tools/results.py $(RESULTS)
 
 real-models: $(READY)
 	$(BIN)/pip install --quiet --no-deps -c constraints.txt xllamacpp

@@ -1,0 +1,332 @@
+"""Results on the embedded model: `make results` computes them, this writes docs/results/gating.md.
+
+`python tools/results.py FOLDER` takes maps, checks and figures from the runs in FOLDER into
+docs/results/; without FOLDER only the page is written anew, from what is there.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from itertools import combinations
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+
+from headatlas.maps import Map, load_map
+from headatlas.maps.published import PUBLISHED
+from headatlas.maps.roles import overlap, seed_overlap, shares, unstable_heads
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "docs" / "results"
+RUNS = ("gating", "word-pairs", "contrast", "published", "default")
+KEPT = ("maps/*.nc", "checks/*.json", "figures/both.*.png", "figures/contrast.png")
+RECORDS = ("bench.json", "schedule-times.json")
+LETTERS = {"facilitation": "F", "interference": "N", "irrelevance": "R"}
+
+
+def collect(folder: Path) -> None:
+    """Take what the page needs from the folders of the runs."""
+    for run in RUNS:
+        for pattern in KEPT:
+            for path in sorted((folder / run).glob(pattern)):
+                target = RESULTS / run / path.relative_to(folder / run)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, target)
+    for name in RECORDS:
+        if (folder / name).is_file():
+            shutil.copyfile(folder / name, RESULTS / name)
+
+
+def draw_toggling() -> None:
+    """The toggling curves of all tasks in one figure."""
+    from headatlas.plots import save_figure
+    from headatlas.plots.toggling import toggling_figure
+
+    checks = [check["toggling"] for check in checks_of("gating").values()]
+    save_figure(toggling_figure(checks), RESULTS / "gating" / "figures" / "both.toggling.png")
+
+
+def page() -> str:
+    """docs/results/gating.md"""
+    sections = (shares_section, toggling_section, held_out_section)
+    sections += (contrast_section, schedule_section, speed_section)
+    start = [
+        "# Gating on the embedded model",
+        text(
+            "What causal head gating finds on SmolLM2-135M-Instruct (30 layers × 9 heads) with two "
+            "CPU cores. Written by `tools/results.py` from the maps and checks stored beside this "
+            "page; `make results` and `make bench` compute everything anew, which takes hours."
+        ),
+    ]
+    parts = [*start, *(part for section in sections for part in section())]
+    return "\n\n".join(parts) + "\n"
+
+
+def maps_of(run: str) -> dict[str, Map]:
+    """The maps of a run by task."""
+    maps = [load_map(path) for path in sorted((RESULTS / run / "maps").glob("*.nc"))]
+    return {str(each.provenance["task"]): each for each in maps}
+
+
+def checks_of(run: str) -> dict[str, dict[str, Any]]:
+    """The checks of a run by task."""
+    paths = sorted((RESULTS / run / "checks").glob("*.json"))
+    checks = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    return {check["task"]: check for check in checks}
+
+
+def record(name: str) -> dict[str, Any]:
+    """Plain data beside the page."""
+    found: dict[str, Any] = json.loads((RESULTS / name).read_text(encoding="utf-8"))
+    return found
+
+
+def text(words: str, first: str = "") -> str:
+    """A paragraph of the page."""
+    return fill(
+        words, 100, initial_indent=first, subsequent_indent=" " * len(first),
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def table(columns: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table."""
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def shares_section() -> list[str]:
+    """What holds always, and what in any seed."""
+    maps = maps_of("gating")
+    models = list(dict.fromkeys(model for model, _, _ in PUBLISHED))
+    rows, notes = [], []
+    for task, drawn in sorted(maps.items()):
+        for rule, found in shares(drawn).items():
+            own = f"{100 * found['facilitation']:.1f} / {100 * found['interference']:.1f}"
+            others = ["{} / {}".format(*PUBLISHED[model, task, rule]) for model in models]
+            rows.append([task, rule, own, *others])
+        common = [seed_overlap(drawn, name) for name in ("facilitation", "interference")]
+        heads = int(np.isfinite(drawn["gate"].isel(seed=0)).sum())
+        notes.append(
+            f"{task} ({drawn.data.sizes['seed']} seeds, batch "
+            f"{drawn.provenance['settings']['batch']}): {len(unstable_heads(drawn))} of {heads} "
+            "heads facilitate in some seeds and interfere in others. Two seeds have "
+            f"{common[0]:.0%} of their facilitating heads in common, and {common[1]:.0%} of their "
+            "interfering ones (shares of the union)."
+        )
+    for one, two in combinations(sorted(maps), 2):
+        sets = [maps[task].aggregate("always")["facilitation"] >= 0.5 for task in (one, two)]
+        both = overlap(*sets)
+        notes.append(
+            f"Always facilitating for {one} and for {two}: {both.common} heads, {both.share:.0%} "
+            f"of the union; by chance it would be {both.expected:.0%}."
+        )
+    inside = all(
+        bool((drawn.aggregate("always")[name] <= drawn.aggregate("any")[name]).all())
+        for drawn in maps.values()
+        for name in ("facilitation", "interference")
+    )
+    notes.append(f"Always ≤ any for every head and score: {'yes' if inside else 'NO'}.")
+    return [
+        "## Always and any",
+        "![Roles of all heads](gating/figures/both.always-any.png)",
+        text(
+            "Percent of heads with F ≥ 0.5 / N ≥ 0.5. Beside it the published values of other "
+            "models (table 2 of [arXiv 2505.13737](https://arxiv.org/abs/2505.13737); other data "
+            "for the same kinds of task):"
+        ),
+        table(["task", "heads", "SmolLM2-135M", *models], rows),
+        "\n".join(text(note, "- ") for note in notes),
+    ]
+
+
+def toggling_section() -> list[str]:
+    """Ordered toggling."""
+    rows = []
+    for task, check in checks_of("gating").items():
+        found = check["toggling"]
+        fall = next(each["end"] for each in found["curves"] if each["score"] == "facilitation")
+        rows += [
+            [
+                task,
+                LETTERS[curve["score"]],
+                f"{curve['count']:.0f}",
+                f"{curve['end']:+.2f}",
+                f"{curve['low']:+.2f} … {curve['high']:+.2f}",
+                f"{abs(curve['end'] / fall):.0%}",
+                "yes" if found["holds"][curve["score"]] else "no",
+            ]
+            for curve in found["curves"]
+        ]
+    return [
+        "## Do heads do what their scores say?",
+        text(
+            "Ordered toggling (`headatlas check`): starting from G⁺, the heads with a score of at "
+            "least 0.5 are set to 0 and, separately, to 1. The number is log P(target | 0) − "
+            "log P(target | 1) on test questions, in nats a token, with its 95 % interval over "
+            "seeds. Expected: F falls and N rises (intervals without 0), R stays within 15 % of "
+            "F's drop."
+        ),
+        table(["task", "score", "heads", "change", "95 %", "of F's drop", "as expected"], rows),
+        "![Toggling curves](gating/figures/both.toggling.png)",
+    ]
+
+
+def held_out_section() -> list[str]:
+    """Loss on test questions."""
+    rows = []
+    shown = ("untouched", "G", "G⁺", "G⁻", "G⁺ (hard)", "G⁻ (hard)")
+    pairs = checks_of("word-pairs")
+    for task, check in {**pairs, **checks_of("gating")}.items():
+        found = {row["gates"]: row for row in check["held_out"]}
+        plus = found["G⁺"]
+        rows.append(
+            [
+                task,
+                str(plus["seeds"]),
+                *(f"{found[name]['loss']:.3f}" for name in shown),
+                f"{plus['change']:+.3f} ({plus['low']:+.3f} … {plus['high']:+.3f})",
+                f"{found['untouched']['accuracy']:.0%} → {plus['accuracy']:.0%}",
+            ]
+        )
+    changes = [
+        row["change"] for each in pairs.values() for row in each["held_out"] if row["gates"] == "G⁺"
+    ]
+    return [
+        "## Held-out loss",
+        text(
+            "Nats a token on test questions that no gate has seen, means over seeds; the interval "
+            "is over questions. Accuracy counts targets given word for word (`math` has whole "
+            "worked solutions as targets)."
+        ),
+        table(["task", "seeds", *shown, "change with G⁺", "accuracy with G⁺"], rows),
+        text(
+            f"G⁺ lowers the loss on {sum(change < 0 for change in changes)} of the {len(pairs)} "
+            "word-pair tasks."
+        ),
+    ]
+
+
+def contrast_section() -> list[str]:
+    """Contrastive gating, leaving one task out."""
+    found = record("contrast/checks/contrast.json")["contrasts"]
+    rows = [
+        [
+            row["retain"],
+            row["forget"],
+            f"{row['retain_before']:.0%} → {row['retain_after']:.0%}",
+            f"{row['forget_before']:.0%} → {row['forget_after']:.0%}",
+            ("yes" if row["holds"] else "no") + ("" if row["possible"] else " (cannot do both)"),
+        ]
+        for row in found
+    ]
+    possible = [row for row in found if row["possible"]]
+    return [
+        "## Contrast: one form kept, the other forgotten",
+        text(
+            "`headatlas contrast`: gates learned from five tasks and tested on the sixth; exact "
+            f"answers to up to {max(row['questions'] for row in found)} test questions. A pair "
+            "holds if the forgotten form loses at least 80 % of its accuracy and the retained one "
+            "keeps at least 60 %. The model can do a form if it answers more than 10 %."
+        ),
+        table(["retained", "forgotten", "retained", "forgotten", "holds"], rows),
+        text(
+            f"Holds for {sum(row['holds'] for row in possible)} of {len(possible)} pairs that the "
+            "model can do."
+        ),
+        "![Accuracy before and after contrastive gating](contrast/figures/contrast.png)",
+    ]
+
+
+def schedule_section() -> list[str]:
+    """The default schedule against the published one."""
+    (published,), (default,) = (list(maps_of(run).values()) for run in ("published", "default"))
+    rows = []
+    for name in ("facilitation", "interference"):
+        values = published[name].transpose("seed", ...).to_numpy()
+        halves = [
+            _correlation(values[[0, i]].mean(0), np.delete(values, [0, i], axis=0).mean(0))
+            for i in range(1, 4)
+        ]
+        mean = default[name].transpose("seed", ...).to_numpy().mean(0)
+        between = _correlation(values.mean(0), mean)
+        each = ", ".join(f"{half:.2f}" for half in halves)
+        good = "yes" if between >= np.mean(halves) else "no"
+        rows.append([LETTERS[name], f"{between:.2f}", f"{np.mean(halves):.2f} ({each})", good])
+    timed = record("schedule-times.json")
+    took = {
+        name: f"{each['updates']} updates of {each['seconds_an_update']:.2f} s with the {name} one "
+        f"({each['updates'] * each['seconds_an_update']:.0f} s)"
+        for name, each in timed.items()
+    }
+    return [
+        "## The default schedule against the published one",
+        text(
+            f"On `{published.provenance['task']}`, four seeds each. With the published learning "
+            f"rates: {_schedule(published)}. The default: {_schedule(default)}. The seeds of the "
+            "two differ, so that they share no first gates. Correlation of the two mean maps over "
+            "all heads; beside it that of the published schedule's two halves of seeds, in the "
+            "three ways to divide them:"
+        ),
+        table(["score", "default and published", "published halves", "as good"], rows),
+        text(
+            f"A seed takes {took['published']} and {took['default']}; updates timed in turns in "
+            "one run on both cores."
+        ),
+    ]
+
+
+def _schedule(drawn: Map) -> str:
+    settings = drawn.provenance["settings"]
+    pushed = settings["pushed_steps"] or settings["steps"]
+    rates = [" → ".join(map(str, settings[key])) for key in ("rate", "pushed_rate")]
+    seeds = ", ".join(map(str, drawn.data["seed"].to_numpy().tolist()))
+    return (
+        f"{settings['steps']} + {pushed} + {pushed} updates at batch {settings['batch']}, rates "
+        f"{rates[0]} and {rates[1]}, seeds {seeds}"
+    )
+
+
+def _correlation(one: Any, other: Any) -> float:
+    return float(np.corrcoef(one.ravel(), other.ravel())[0, 1])
+
+
+def speed_section() -> list[str]:
+    """The benchmark."""
+    bench = record("bench.json")
+    sides = ("headatlas", "package, float32", "package as it is")
+    rows = [
+        [
+            case,
+            *(f"{found['seconds_an_update'][side]:.2f}" for side in sides),
+            f"{found['times_faster']:.1f} ×",
+            f"{found['share_of_limit']:.0%}",
+        ]
+        for case, found in bench["cases"].items()
+    ]
+    return [
+        "## Speed",
+        text(
+            "`make bench`: seconds an update of this project and of the package "
+            "`nam-causal-head-gating`, in turns in one run (32 prompts; few-shot: 64 shared tokens "
+            "and 8 of their own). On a CPU the package computes in bfloat16, which this machine "
+            "only emulates; with that switched off it computes in float32. 'Faster' is against "
+            "the better of the two."
+        ),
+        table(["prompts", *sides, "faster", "of the matrix-multiply limit"], rows),
+        text(
+            f"Peak memory of the few-shot update: {bench['peak_memory_above_model_gb']:.2f} GB "
+            "above the loaded model."
+        ),
+    ]
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        collect(Path(sys.argv[1]))
+        draw_toggling()
+    (RESULTS / "gating.md").write_text(page(), encoding="utf-8")
