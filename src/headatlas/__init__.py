@@ -2,7 +2,8 @@
 
 >>> import headatlas as ha
 >>> model = ha.load_model("smollm2-135m")  # doctest: +SKIP
->>> ha.Ablation().run(model, ha.load_task("singular-plural"))["effect"]  # doctest: +SKIP
+>>> gates = ha.Gating(seeds=10).run(model, ha.load_task("singular-plural"))  # doctest: +SKIP
+>>> gates.roles(rule="always")  # doctest: +SKIP
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from headatlas.errors import HeadAtlasError
 
 if TYPE_CHECKING:
     from headatlas.maps import Map, agreement, load_map
-    from headatlas.methods import Ablation
+    from headatlas.methods import Ablation, Gating
     from headatlas.models.edit import Edit, remove_heads
     from headatlas.models.export import export_model
     from headatlas.models.load import load_model
@@ -28,6 +29,7 @@ __all__ = [
     "Ablation",
     "Edit",
     "Example",
+    "Gating",
     "HeadAtlasError",
     "Map",
     "Model",
@@ -45,6 +47,7 @@ _HOMES = {
     "Ablation": "headatlas.methods",
     "Edit": "headatlas.models.edit",
     "Example": "headatlas.tasks",
+    "Gating": "headatlas.methods",
     "Map": "headatlas.maps",
     "Model": "headatlas.models.model",
     "Task": "headatlas.tasks",

@@ -27,7 +27,8 @@ def test_the_commands(tmp_path):
             [sys.executable, "-m", *words], cwd=tmp_path, capture_output=True, text=True
         )
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
-    assert (tmp_path / "spread.pdf").stat().st_size > 1000
+    for name in ("spread.pdf", "roles.pdf"):
+        assert (tmp_path / name).stat().st_size > 1000
     assert sorted(path.name for path in (tmp_path / "first-look").iterdir()) == [
         "figures",
         "maps",

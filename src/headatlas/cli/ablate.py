@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -41,11 +40,13 @@ def ablate(
       headatlas ablate --heads 0.3,12.7 --out atlas
     """
     with waiting("starting"):
-        from headatlas.cli.work import run_and_draw
+        from headatlas.cli.work import load_verified, name_files, run_and_draw, write_run
         from headatlas.methods import Ablation
         from headatlas.runs.store import Store
 
     method = Ablation(heads=given.parse_heads(heads), examples=examples)
     chosen = files.load(task, model.download)
-    Store(Path(out)).check()
-    run_and_draw(model, chosen, method, seeds, Path(out))
+    Store(out).check()
+    loaded, checks = load_verified(model)
+    run, written = run_and_draw(loaded, checks, chosen, method, seeds, out)
+    name_files([*written, write_run(out, [run])])

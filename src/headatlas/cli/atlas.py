@@ -11,17 +11,27 @@ from headatlas.cli import options as given
 from headatlas.cli.screen import waiting
 
 QUICK_EXAMPLES = 8
+QUICK_STEPS = 8
+GATED = ("math", "syntax")
+ABLATED = "singular-plural"
 
 
 def atlas(
     *,
     out: given.Out = Path("atlas"),
     quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer examples, for a first look.")
+        bool, typer.Option("--quick", help="Fewer examples, updates and seeds, for a first look.")
     ] = False,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Seeds of gating (default: 3; quick: 1).")
+    ] = None,
     model: given.ModelOptions,
 ) -> None:
-    """Map a model with the built-in settings: what removing each head does to a built-in task.
+    """Map a model with the built-in settings: heads removed one by one, and heads gated.
+
+    Ablation shows what removing each head does to a word task; gating shows which heads arithmetic
+    and syntax need and which are in their way, always (in every seed) and ever. The published maps
+    have ten seeds: with --seeds 10 the same folder goes on to them.
 
     \b
     Examples:
@@ -29,12 +39,17 @@ def atlas(
       headatlas atlas --quick --model my-model.gguf --out my-atlas
     """
     with waiting("starting"):
-        from headatlas.cli.work import run_and_draw
-        from headatlas.methods import Ablation
+        from headatlas.cli.gate import gate_tasks
+        from headatlas.cli.work import load_verified, name_files, run_and_draw, write_run
+        from headatlas.methods import Ablation, Gating
         from headatlas.runs.store import Store
         from headatlas.tasks import load_task
 
     Store(out).check()
-    task = load_task("singular-plural")
-    method = Ablation(examples=QUICK_EXAMPLES) if quick else Ablation()
-    run_and_draw(model, task, method, 1, out)
+    ablation = Ablation(examples=QUICK_EXAMPLES) if quick else Ablation()
+    gating = Gating(steps=QUICK_STEPS) if quick else Gating()
+    loaded, checks = load_verified(model)
+    run, written = run_and_draw(loaded, checks, load_task(ABLATED), ablation, 1, out)
+    tasks = [load_task(name) for name in GATED]
+    runs, more = gate_tasks(loaded, checks, tasks, gating, seeds or (1 if quick else 3), out)
+    name_files([*written, *more, write_run(out, [run, *runs])])

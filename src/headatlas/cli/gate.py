@@ -16,8 +16,11 @@ from headatlas.cli.screen import note, stdout, waiting
 from headatlas.errors import HeadAtlasError
 
 if TYPE_CHECKING:
+    from headatlas.cli.work import Finished
     from headatlas.maps import Map
     from headatlas.methods import Gating
+    from headatlas.models.model import Model
+    from headatlas.tasks import Task
 
 UNSTABLE_SHOWN = 8
 
@@ -113,17 +116,32 @@ def gate(
       headatlas gate --task antonym --schedule paper --out atlas
     """
     with waiting("starting"):
-        from headatlas.cli.work import draw_maps, load_verified, name_files, run_method, write_run
-        from headatlas.maps import load_map
-        from headatlas.runs.store import Store, safe_name
+        from headatlas.cli.work import load_verified, name_files, write_run
+        from headatlas.runs.store import Store
 
     names = list(dict.fromkeys(task or ["singular-plural"]))
     method = gating.method()
     chosen = [files.load(name, model.download) for name in names]
     Store(out).check()
     loaded, checks = load_verified(model)
-    runs = [run_method(loaded, checks, each, method, seeds, out) for each in chosen]
-    record = write_run(out, runs)
+    runs, written = gate_tasks(loaded, checks, chosen, method, seeds, out)
+    name_files([*written, write_run(out, runs)])
+
+
+def gate_tasks(
+    model: Model,
+    checks: list[dict[str, Any]],
+    tasks: list[Task],
+    method: Gating,
+    seeds: int,
+    out: Path,
+) -> tuple[list[Finished], list[Path]]:
+    """Gate some tasks, print what was found, and write maps, tables and the figure of all."""
+    from headatlas.cli.work import draw_maps, run_method
+    from headatlas.maps import load_map
+    from headatlas.runs.store import safe_name
+
+    runs = [run_method(model, checks, task, method, seeds, out) for task in tasks]
     paths = [run.path for run in runs]
     maps = [load_map(path) for path in paths]
     tables = [
@@ -131,11 +149,11 @@ def gate(
         for drawn, path in zip(maps, paths, strict=True)
     ]
     name = safe_name("+".join(path.stem for path in paths))[:120]
-    figures = [file for kind in ("always-any",) for file in draw_maps(maps, kind, out, name)]
+    figures = draw_maps(maps, "always-any", out, name)
     show_shares(maps)
     for drawn in maps:
         show_unstable(drawn)
-    name_files([*paths, *tables, *figures, record])
+    return runs, [*paths, *tables, *figures]
 
 
 def write_heads(drawn: Map, path: Path) -> Path:

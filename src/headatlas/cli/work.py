@@ -121,14 +121,21 @@ def draw_maps(
     return [save_figure(drawing, f"{base}.{figure}{ending}") for ending in FORMATS]
 
 
-def run_and_draw(options: ModelOptions, task: Task, method: Method, seeds: int, out: Path) -> None:
-    """The whole way of a method whose figure is the heat map of one task."""
+def run_and_draw(
+    model: Model,
+    checks: list[dict[str, Any]],
+    task: Task,
+    method: Method,
+    seeds: int,
+    out: Path,
+) -> tuple[Finished, list[Path]]:
+    """Run a method whose figure is the heat map of one task."""
     from headatlas.maps import load_map
 
-    model, checks = load_verified(options)
     run = run_method(model, checks, task, method, seeds, out)
-    figures = draw_maps(load_map(run.path), "heatmap", out, run.path.stem, variable=method.variable)
-    name_files([run.path, *figures, write_run(out, [run])])
+    drawn = load_map(run.path)
+    figures = draw_maps(drawn, "heatmap", out, run.path.stem, variable=method.variable)
+    return run, [run.path, *figures]
 
 
 def name_files(paths: list[Path]) -> None:
