@@ -11,6 +11,7 @@ from gguf import GGUFWriter
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from headatlas.maps import Map
 from headatlas.models.model import Model
 
 BYTES = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -115,3 +116,23 @@ def write_gguf(path: Path, *, add_bos: bool = False, pre: str = "smollm", layers
     writer.write_tensors_to_file()
     writer.close()
     return path
+
+
+def gating_map(plus, minus, **facts) -> Map:
+    """A map of gating from G⁺ and G⁻, seed × layer × head."""
+    plus, minus = np.asarray(plus, float), np.asarray(minus, float)
+    dims = ("seed", "layer", "head")
+    values = {
+        "facilitation": minus,
+        "interference": 1 - plus,
+        "irrelevance": plus * (1 - minus),
+        "gate": plus,
+        "gate_plus": plus,
+        "gate_minus": minus,
+    }
+    known = {"model": "m", "task": "t", "method": "gating", "settings": {"baseline": "zero"}}
+    return Map.of(
+        {name: (dims, each) for name, each in values.items()},
+        {**known, **facts},
+        {"seed": range(len(plus))},
+    )

@@ -14,6 +14,7 @@ from headatlas.errors import MapError
 from headatlas.maps import Map
 from headatlas.models.edit import Edit
 from headatlas.tasks import Example, Task
+from small_things import gating_map
 
 SHAPE = (3, 4)
 
@@ -21,24 +22,6 @@ SHAPE = (3, 4)
 @pytest.fixture(scope="module")
 def task():
     return Task.of("t", [Example(f"ab {i} " * (i % 3 + 1), "cd") for i in range(40)])
-
-
-def gating(plus, minus, free=None):
-    plus, minus = np.asarray(plus, float), np.asarray(minus, float)
-    dims = ("seed", "layer", "head")
-    values = {
-        "facilitation": minus,
-        "interference": 1 - plus,
-        "irrelevance": plus * (1 - minus),
-        "gate": plus if free is None else free,
-        "gate_plus": plus,
-        "gate_minus": minus,
-    }
-    return Map.of(
-        {name: (dims, each) for name, each in values.items()},
-        {"settings": {"baseline": "zero"}, "task": "t"},
-        {"seed": range(len(plus))},
-    )
 
 
 def logprobs(model, questions, gate):
@@ -58,7 +41,7 @@ def test_questions_come_from_the_split_and_are_as_many_as_asked_for(tiny, task):
 def test_held_out_loss_is_that_of_the_gated_model(tiny, task):
     plus = np.random.default_rng(0).random((2, *SHAPE))
     minus = np.random.default_rng(1).random((2, *SHAPE))
-    drawn = gating(plus, minus)
+    drawn = gating_map(plus, minus)
     rows = {row.gates: row for row in held_out(tiny, task, drawn, limit=8)}
     assert list(rows) == ["untouched", "G", "G" + HARD, "G⁺", "G⁺" + HARD, "G⁻", "G⁻" + HARD]
     questions = Questions.of(tiny, task, "test", 0, 8)
@@ -79,11 +62,11 @@ def test_the_best_seed_is_chosen_on_select_questions(tiny, task):
     plus = np.stack([np.zeros(SHAPE), np.ones(SHAPE)])
     questions = Questions.of(tiny, task, "select", 0, 64)
     losses = [-logprobs(tiny, questions, torch.tensor(p, dtype=torch.float32)).mean() for p in plus]
-    assert best_seed(tiny, task, gating(plus, plus), "G⁺") == int(np.argmin(losses))
+    assert best_seed(tiny, task, gating_map(plus, plus), "G⁺") == int(np.argmin(losses))
 
 
 def test_gates_by_name():
-    drawn = gating(np.full((1, *SHAPE), 0.6), np.full((1, *SHAPE), np.nan))
+    drawn = gating_map(np.full((1, *SHAPE), 0.6), np.full((1, *SHAPE), np.nan))
     assert gate_matrix(drawn, "G⁺" + HARD, 0).unique().tolist() == [1.0]
     assert gate_matrix(drawn, "G⁻", 0).unique().tolist() == [1.0]  # no such heads: left alone
     with pytest.raises(MapError, match="no gates 'H': there are G, G⁺, G⁻"):
@@ -94,7 +77,7 @@ def test_toggling_switches_the_first_heads_of_each_order(tiny, task):
     minus = np.zeros((1, *SHAPE))
     minus[0, 1, 2], minus[0, 0, 3] = 0.9, 0.8
     plus = np.full((1, *SHAPE), 0.7)
-    found = toggle(tiny, task, gating(plus, minus), limit=8, points=4)
+    found = toggle(tiny, task, gating_map(plus, minus), limit=8, points=4)
     curve = found.curves[0]
     assert curve.score == "facilitation"
     assert curve.count == 2

@@ -20,29 +20,12 @@ from headatlas.maps.roles import (
     shares,
     unstable_heads,
 )
-
-
-def gating(plus, minus, **facts):
-    """A map from G⁺ and G⁻, seed × layer × head."""
-    plus, minus = np.asarray(plus, float), np.asarray(minus, float)
-    dims = ("seed", "layer", "head")
-    values = {
-        "facilitation": minus,
-        "interference": 1 - plus,
-        "irrelevance": plus * (1 - minus),
-        "gate_plus": plus,
-        "gate_minus": minus,
-    }
-    return Map.of(
-        {name: (dims, each) for name, each in values.items()},
-        {"model": "m", "task": "t", "method": "gating", **facts},
-        {"seed": range(len(plus))},
-    )
+from small_things import gating_map
 
 
 def test_the_corners_are_the_roles():
     """On although pushed off; off although pushed on; where it is pushed."""
-    drawn = gating([[[1, 0, 1, 0.6]]], [[[1, 0, 0, 0.4]]])
+    drawn = gating_map([[[1, 0, 1, 0.6]]], [[[1, 0, 0, 0.4]]])
     assert drawn.roles().to_numpy().tolist() == [
         ["facilitating", "interfering", "irrelevant", "undecided"]
     ]
@@ -51,7 +34,7 @@ def test_the_corners_are_the_roles():
 def test_always_any_and_heads_that_change_sides():
     plus = [[[1, 1, 0, np.nan]], [[1, 0, 0, np.nan]]]
     minus = [[[1, 1, 0, np.nan]], [[0, 0, 0, np.nan]]]
-    drawn = gating(plus, minus)
+    drawn = gating_map(plus, minus)
     assert roles(drawn, "always").to_numpy().tolist() == [
         ["undecided", "undecided", "interfering", ""]
     ]
@@ -71,7 +54,7 @@ def test_always_any_and_heads_that_change_sides():
     st.floats(0.05, 0.95),
 )
 def test_always_never_exceeds_any(plus, minus, threshold):
-    drawn = gating(plus, minus)
+    drawn = gating_map(plus, minus)
     always, ever = drawn.aggregate("always"), drawn.aggregate("any")
     for name in ("facilitation", "interference"):
         assert (always[name] <= ever[name]).all()
@@ -86,7 +69,7 @@ def test_always_never_exceeds_any(plus, minus, threshold):
 
 
 def test_the_table_of_heads():
-    drawn = gating([[[1, 0]], [[1, 0.2]]], [[[1, 0]], [[0.5, 0]]])
+    drawn = gating_map([[[1, 0]], [[1, 0.2]]], [[[1, 0]], [[0.5, 0]]])
     first, second = head_table(drawn)
     assert (first["layer"], first["head"], first["role_always"]) == (0, 0, "facilitating")
     assert first["facilitation_mean"] == 0.75
@@ -97,19 +80,19 @@ def test_the_table_of_heads():
 
 
 def test_overlaps():
-    one = gating([[[1, 1, 1, 1]]], [[[1, 1, 0, 0]]])["facilitation"].isel(seed=0) >= 0.5
-    two = gating([[[1, 1, 1, 1]]], [[[0, 1, 1, 0]]])["facilitation"].isel(seed=0) >= 0.5
+    one = gating_map([[[1, 1, 1, 1]]], [[[1, 1, 0, 0]]])["facilitation"].isel(seed=0) >= 0.5
+    two = gating_map([[[1, 1, 1, 1]]], [[[0, 1, 1, 0]]])["facilitation"].isel(seed=0) >= 0.5
     found = overlap(one, two)
     assert (found.common, found.union) == (1, 3)
     assert found.share == pytest.approx(1 / 3)
     assert found.expected == pytest.approx(1 / 3)  # 2 · 2 / 4 in common, of 3
-    drawn = gating([[[1, 1]]] * 3, [[[1, 0]], [[1, 0]], [[0, 1]]])
+    drawn = gating_map([[[1, 1]]] * 3, [[[1, 0]], [[1, 0]], [[0, 1]]])
     assert seed_overlap(drawn, "facilitation") == pytest.approx(1 / 3)
     assert np.isnan(seed_overlap(drawn, "interference"))
 
 
 def test_cumulative():
-    values, share = cumulative(gating([[[1, 1, 1]]], [[[0.5, np.nan, 0.25]]])["facilitation"])
+    values, share = cumulative(gating_map([[[1, 1, 1]]], [[[0.5, np.nan, 0.25]]])["facilitation"])
     assert values.tolist() == [0.25, 0.5]
     assert share.tolist() == [0.5, 1.0]
 
@@ -126,4 +109,4 @@ def test_only_gating_has_roles():
     with pytest.raises(MapError, match="maps of gating, but this one is of ablation"):
         other.roles()
     with pytest.raises(MapError, match="the threshold of a role lies between 0 and 1, not at 2"):
-        gating([[[1]]], [[[1]]]).roles(threshold=2)
+        gating_map([[[1]]], [[[1]]]).roles(threshold=2)

@@ -15,8 +15,8 @@ from headatlas.models.model import Model
 from headatlas.tasks import load_task
 
 DEAD = ((3, 4), (9, 0), (17, 8), (22, 2), (27, 6))
-SABOTEURS = ((5, 2), (11, 7), (16, 3), (21, 5))
-CRUCIAL = ((0, 6), (1, 3))
+SABOTEURS = ((10, 3), (11, 6), (20, 4), (23, 5))
+CRUCIAL = ((0, 6), (1, 3), (8, 1))
 D_HEAD = 64
 NOISE = 5.0
 """Spread of a saboteur's output projection, in spreads of the weights: it harms, and no more."""

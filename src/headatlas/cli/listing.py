@@ -68,9 +68,10 @@ def _tasks() -> list[tuple[str, str]]:
 
 
 def _methods() -> list[tuple[str, str]]:
-    from headatlas.methods import METHODS
+    from headatlas.methods import METHODS, Contrast
 
-    return [(name, _first_line(method)) for name, method in METHODS.items()]
+    methods: dict[str, object] = {**METHODS, Contrast.name: Contrast}
+    return [(name, _first_line(method)) for name, method in methods.items()]
 
 
 def _figures() -> list[tuple[str, str]]:

@@ -47,7 +47,7 @@ class Gating:
     """
 
     seeds: int = 1
-    steps: int = 32
+    steps: int = 36
     pushed_steps: int | None = None
     batch: int = 8
     rate: tuple[float, float] = (0.5, 0.1)
