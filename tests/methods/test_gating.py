@@ -126,7 +126,8 @@ def test_a_fit_ends_when_its_gates_have_settled(tiny, task):
     drawn = settled.run(tiny, task, seed=0)
     counts = np.isfinite(drawn.data["loss"].sel(seed=0)).sum("step")
     assert int(counts.sel(stage="plus")) == 5
-    assert float(drawn["gate_plus"].max()) <= 1
+    last = drawn["gate_path"].sel(stage="plus").isel(point=-1)
+    np.testing.assert_allclose(last, drawn["gate_plus"], atol=1e-6)
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
@@ -198,6 +199,7 @@ def test_the_mean_baseline_stands_where_a_head_is_closed(tiny, task):
         ({"steps": 0}, "steps of at least 1, not 0"),
         ({"rate": (0.0, 0.1)}, "a learning rate is a positive number, not 0.0"),
         ({"pressure": -0.1}, "positive number, not -0.1: it is used both ways"),
+        ({"clip": 0.0}, "a positive clip, not 0.0"),
         ({"baseline": "median"}, "no baseline 'median': use zero or mean"),
     ],
 )

@@ -16,7 +16,9 @@ from headatlas.tasks import load_task
 
 DEAD = ((3, 4), (9, 0), (17, 8), (22, 2), (27, 6))
 SABOTEURS = ((10, 3), (11, 6), (20, 4), (23, 5))
-CRUCIAL = ((0, 6), (1, 3), (8, 1))
+CRUCIAL = ((0, 6), (1, 3), (8, 1), (20, 5))
+"""The four heads whose removal hurts the undamaged model most, by its ablation map."""
+
 D_HEAD = 64
 NOISE = 5.0
 """Spread of a saboteur's output projection, in spreads of the weights: it harms, and no more."""
@@ -57,16 +59,20 @@ def pairs(drawn, variable, heads):
 
 
 def test_what_was_planted_is_so(planted, embedded, task):
-    """Every saboteur alone does harm, every crucial head alone is needed."""
+    """Saboteurs do harm, together and alone; without them, the task needs every crucial head."""
     rows = [planted.encode(each.prompt, each.target) for each in task.ask("test", 0, 32)]
-    with torch.no_grad():
-        plain = float(planted.score(rows).mean().mean())
-        assert plain < float(embedded.score(rows).mean().mean()) - 1
-        for heads, sign in ((SABOTEURS, 1), (CRUCIAL, -1)):
-            for head in heads:
-                edit = remove_heads(planted.spec, [head])
-                change = float(planted.score(rows, edit).mean().mean()) - plain
-                assert sign * change > 0.1, (head, change)
+
+    def score(model, *heads):
+        with torch.no_grad():
+            return float(model.score(rows, remove_heads(model.spec, heads)).mean().mean())
+
+    assert score(planted) < score(embedded) - 1
+    for saboteur in SABOTEURS:
+        others = [head for head in SABOTEURS if head != saboteur]
+        assert score(planted, saboteur) > score(planted) + 0.1, saboteur
+        assert score(planted, *SABOTEURS) > score(planted, *others) + 0.1, saboteur
+    for head in CRUCIAL:
+        assert score(planted, *SABOTEURS, head) < score(planted, *SABOTEURS) - 0.1, head
 
 
 def test_dead_heads_are_irrelevant_and_nothing_else(gates):

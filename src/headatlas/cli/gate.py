@@ -60,6 +60,12 @@ class GatingOptions:
     pressure: Annotated[
         float | None, typer.Option(help="λ of the pushed fits, used both ways.")
     ] = None
+    clamp: Annotated[
+        float | None, typer.Option(help="Gates' logits are pushed no further than this.")
+    ] = None
+    clip: Annotated[
+        float | None, typer.Option(min=0, help="Largest norm of a gradient; 0: any.")
+    ] = None
     settle: Annotated[
         int | None,
         typer.Option(min=1, help="End a fit when no gate crossed 0.5 in so many updates."),
@@ -79,10 +85,14 @@ class GatingOptions:
             "rate": _parse_rate(self.rate),
             "pushed_rate": _parse_rate(self.pushed_rate),
             "pressure": self.pressure,
+            "clamp": self.clamp,
+            "clip": self.clip,
             "settle": self.settle,
             "baseline": self.baseline.value,
         }
         changes = {name: value for name, value in changes.items() if value is not None}
+        if self.clip == 0:
+            changes["clip"] = None
         return Gating.published(**changes) if self.schedule == "paper" else Gating(**changes)
 
 

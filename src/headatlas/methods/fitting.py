@@ -115,6 +115,7 @@ def fit_gates(
         unchanged = unchanged + 1 if torch.equal(open_before, open_now) else 0
         if plan.settle is not None and unchanged >= plan.settle:
             break
+    path[points > step] = theta.detach().sigmoid().numpy()  # after an early end gates stay
     return Fitted(theta.detach(), losses, points, path)
 
 

@@ -73,6 +73,9 @@ class Gating:
             raise HeadAtlasError(
                 f"the pressure λ is a positive number, not {self.pressure}: it is used both ways."
             )
+        for name in ("clamp", "clip"):
+            if (value := getattr(self, name)) is not None and not value > 0:
+                raise HeadAtlasError(f"gating needs a positive {name}, not {value}.")
         if self.baseline not in BASELINES:
             raise HeadAtlasError(f"no baseline '{self.baseline}': use {' or '.join(BASELINES)}.")
 
