@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import copy
-
 import pytest
-import torch
 
 from headatlas.methods import Ablation
-from headatlas.models.model import Model
 from headatlas.tasks import load_task
+from planted.variants import plant
 
 DEAD = ((4, 2), (17, 8))
 SABOTEUR = (10, 3)
-D_HEAD = 64
 
 
 @pytest.fixture(scope="module")
 def planted(embedded):
     """Two heads that project nothing, and one that projects noise."""
-    hf = copy.deepcopy(embedded.hf)
-    generator = torch.Generator().manual_seed(0)
-    for layer, head in (*DEAD, SABOTEUR):
-        weight = hf.model.layers[layer].self_attn.o_proj.weight
-        columns = weight.data[:, head * D_HEAD : (head + 1) * D_HEAD]
-        noise = torch.randn(columns.shape, generator=generator) * 15 * weight.data.std()
-        columns.copy_(noise if (layer, head) == SABOTEUR else torch.zeros_like(columns))
-    return Model(hf, embedded.tokenizer, "planted")
+    return plant(embedded, DEAD, (SABOTEUR,), noise=15)
 
 
 def test_dead_heads_do_nothing_and_removing_a_saboteur_helps(planted):

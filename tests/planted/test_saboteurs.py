@@ -1,0 +1,47 @@
+"""Gating finds heads that were made to do harm, and mends the model."""
+
+from __future__ import annotations
+
+import pytest
+
+from headatlas.checks.held_out import held_out
+from headatlas.methods import Gating
+from headatlas.tasks import load_task
+from planted.variants import SABOTEURS, check_dead_heads, plant, score_without, scores_of
+
+
+@pytest.fixture(scope="module")
+def planted(embedded):
+    return plant(embedded, saboteurs=SABOTEURS)
+
+
+@pytest.fixture(scope="module")
+def task():
+    return load_task("singular-plural")
+
+
+@pytest.fixture(scope="module")
+def gates(planted, task):
+    return Gating(seeds=3).run(planted, task)
+
+
+def test_saboteurs_do_harm_together_and_alone(planted, embedded, task):
+    damaged = score_without(planted, task)
+    assert damaged < score_without(embedded, task) - 1
+    for saboteur in SABOTEURS:
+        assert score_without(planted, task, saboteur) > damaged + 0.1, saboteur
+
+
+def test_dead_heads_are_irrelevant_and_nothing_else(gates):
+    check_dead_heads(gates)
+
+
+def test_saboteurs_interfere(gates):
+    assert (scores_of(gates, "interference", SABOTEURS) >= 0.5).mean() >= 0.9
+    assert (scores_of(gates, "facilitation", SABOTEURS) < 0.5).all()
+
+
+def test_gates_mend_the_damaged_model_on_test_questions(planted, task, gates):
+    rows = {row.gates: row for row in held_out(planted, task, gates, limit=32)}
+    assert rows["G⁺"].high < -1
+    assert rows["G⁺"].better == 3

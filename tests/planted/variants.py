@@ -1,0 +1,59 @@
+"""Variants of the real model in which the part of some heads is known, because it was planted."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import torch
+
+from headatlas.models.edit import remove_heads
+from headatlas.models.model import Model
+
+DEAD = ((3, 4), (9, 0), (17, 8), (22, 2), (27, 6))
+SABOTEURS = ((10, 3), (11, 6), (20, 4), (23, 5))
+CRUCIAL = ((0, 6), (1, 3), (8, 1), (20, 5))
+"""The four heads whose removal hurts singular-plural most, by the model's ablation map."""
+
+D_HEAD = 64
+NOISE = 5.0
+"""Spread of a saboteur's output projection, in spreads of the weights: it harms, and no more."""
+
+
+def plant(embedded, dead=DEAD, saboteurs=(), noise=NOISE):
+    """The model with heads that project nothing, and heads that project noise."""
+    hf = copy.deepcopy(embedded.hf)
+    generator = torch.Generator().manual_seed(0)
+    for layer, head in (*dead, *saboteurs):
+        weight = hf.model.layers[layer].self_attn.o_proj.weight.data
+        columns = weight[:, head * D_HEAD : (head + 1) * D_HEAD]
+        spread = weight.std()
+        columns.zero_()
+        if (layer, head) in saboteurs:
+            columns.copy_(torch.randn(columns.shape, generator=generator) * noise * spread)
+    return Model(hf, embedded.tokenizer, "planted")
+
+
+def score_without(model, task, *heads):
+    """Mean log-probability of test targets with some heads removed."""
+    rows = [model.encode(each.prompt, each.target) for each in task.ask("test", 0, 32)]
+    with torch.no_grad():
+        return float(model.score(rows, remove_heads(model.spec, heads)).mean().mean())
+
+
+def scores_of(drawn, variable, heads):
+    """The numbers of some heads: seed × head."""
+    return np.stack([drawn[variable].sel(layer=i, head=j).to_numpy() for i, j in heads], axis=-1)
+
+
+def check_dead_heads(drawn):
+    """Dead heads are more irrelevant than all others, and never called anything else."""
+    others = np.ones(drawn["irrelevance"].shape[1:], bool)
+    for head in DEAD:
+        others[head] = False
+    rest = drawn["irrelevance"].to_numpy()[:, others].ravel()
+    dead = scores_of(drawn, "irrelevance", DEAD).ravel()
+    auroc = np.mean((dead[:, None] > rest) + 0.5 * (dead[:, None] == rest))
+    assert auroc >= 0.99
+    for variable in ("facilitation", "interference"):
+        assert (scores_of(drawn, variable, DEAD) < 0.5).all()
