@@ -105,8 +105,12 @@ def curves(fall, rise, flat):
 def test_toggling_can_say_no():
     good = curves((-2, -3, -1), (1, 0.5, 1.5), (-0.2, -0.3, 0.1))
     assert good.holds() == {"facilitation": True, "interference": True, "irrelevance": True}
-    bad = curves((-2, -4, 0.1), (1, -0.1, 2), (-0.4, -0.5, -0.3))
-    assert bad.holds() == {"facilitation": False, "interference": False, "irrelevance": False}
+    bad = curves((-2, -4, -0.1), (-1, -2, -0.1), (-0.4, -0.5, -0.3))
+    assert bad.holds() == {"facilitation": True, "interference": False, "irrelevance": False}
+    wrong = curves((2, 1, 3), (1, 0.5, 2), (0.1, 0, 0.2))
+    assert wrong.holds() == {"facilitation": False, "interference": True, "irrelevance": None}
+    vague = curves((-2, -4, 0.1), (1, -0.1, 2), (0.0, np.nan, np.nan))
+    assert vague.holds() == {"facilitation": None, "interference": None, "irrelevance": None}
 
 
 def contrasted(**numbers):
@@ -120,6 +124,7 @@ def test_a_contrast_can_fail():
     assert not contrasted(forget_after=0.2).holds
     assert contrasted().possible
     assert not contrasted(forget_before=0.05).possible
+    assert contrasted(forget_before=0.05, forget_after=0.0).holds is None
 
 
 def test_a_contrast_is_measured_before_and_after(tiny, task):

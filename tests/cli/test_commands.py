@@ -89,7 +89,7 @@ def test_atlas_maps_a_model(headatlas, tiny_folder, tmp_path):
     code, printed, _ = headatlas("atlas", "--quick", "--model", tiny_folder, "--out", out)
     assert code == 0
     assert re.search(r"singular-plural\.ablation-\w{8}\.heatmap\.png", printed)
-    assert re.search(r"math\.gating-\w{8}\+tiny\.syntax\.gating-\w{8}\.always-any\.png", printed)
+    assert re.search(r"tiny\.math\.gating\+1-more-\w{8}\.always-any\.png", printed)
 
 
 def test_doctor_prints_spec_checks_and_costs(headatlas, tiny_folder):

@@ -69,19 +69,27 @@ def test_always_never_exceeds_any(plus, minus, threshold):
 
 
 def test_the_table_of_heads():
-    drawn = gating_map([[[1, 0]], [[1, 0.2]]], [[[1, 0]], [[0.5, 0]]])
+    drawn = gating_map([[[1, 0]], [[1, 0.2]]] * 3, [[[1, 0]], [[0.5, 0]]] * 3)
     first, second = head_table(drawn)
     assert (first["layer"], first["head"], first["role_always"]) == (0, 0, "facilitating")
     assert first["facilitation_mean"] == 0.75
-    assert first["facilitation_low"] == 0.5
-    assert first["facilitation_high"] == 1.0
-    assert second["seeds_interfering"] == 2
+    assert 0.5 <= first["facilitation_low"] < 0.75 < first["facilitation_high"] <= 1.0
+    assert second["seeds_interfering"] == 6
     assert second["role_any"] == "interfering"
 
 
+def test_one_seed_that_says_both_is_not_unstable_and_has_no_interval():
+    drawn = gating_map([[[0.4]]], [[[0.6]]])
+    assert unstable_heads(drawn) == []
+    (row,) = head_table(drawn)
+    assert (row["seeds_facilitating"], row["seeds_interfering"]) == (1, 1)
+    assert row["facilitation_low"] == ""
+
+
 def test_overlaps():
-    one = gating_map([[[1, 1, 1, 1]]], [[[1, 1, 0, 0]]])["facilitation"].isel(seed=0) >= 0.5
-    two = gating_map([[[1, 1, 1, 1]]], [[[0, 1, 1, 0]]])["facilitation"].isel(seed=0) >= 0.5
+    nan = np.nan  # heads that do not exist change nothing
+    one = gating_map([[[1, 1, 1, 1, nan]]], [[[1, 1, 0, 0, nan]]])["facilitation"].isel(seed=0)
+    two = gating_map([[[1, 1, 1, 1, nan]]], [[[0, 1, 1, 0, nan]]])["facilitation"].isel(seed=0)
     found = overlap(one, two)
     assert (found.common, found.union) == (1, 3)
     assert found.share == pytest.approx(1 / 3)

@@ -197,7 +197,7 @@ def test_the_mean_baseline_stands_where_a_head_is_closed(tiny, task):
     ("settings", "words"),
     [
         ({"steps": 0}, "steps of at least 1, not 0"),
-        ({"rate": (0.0, 0.1)}, "a learning rate is a positive number, not 0.0"),
+        ({"rate": (0.0, 0.1)}, "a learning rate lies between 0 and 100, not at 0.0"),
         ({"pressure": -0.1}, "positive number, not -0.1: it is used both ways"),
         ({"clip": 0.0}, "a positive clip, not 0.0"),
         ({"baseline": "median"}, "no baseline 'median': use zero or mean"),

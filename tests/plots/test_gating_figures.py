@@ -50,7 +50,7 @@ def test_green_is_facilitation_and_red_interference():
         {name: (dims, np.array([[row]], float)) for name, row in corners.items()}, {}, {"seed": [0]}
     )
     colours = role_colours(drawn, "always")[0]
-    assert colours.tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 0], [1, 1, 0], [0.85] * 3]
+    assert colours.tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 0], [1, 1, 0], [1.0] * 3]
 
 
 def test_half_scores_have_half_colours_and_seeds_are_summed_up():

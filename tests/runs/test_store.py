@@ -59,7 +59,7 @@ def run(store, model, method=None, seeds=1):
     method = method or Ablation()
     units = cut(model, TASK, method, range(seeds))
     steps = []
-    outcome = run_units(units, model, TASK, method, store, steps.append)
+    outcome = run_units(units, model, TASK, method, store, lambda n, words: steps.append(n))
     return units, outcome, sum(steps)
 
 
@@ -79,7 +79,7 @@ def test_a_warning_survives_a_new_name(store, tiny):
         task = replace(TASK, name=name)
         method = Ablation(heads=(head,))
         units = cut(tiny, task, method, range(1))
-        run_units(units, tiny, task, method, store, lambda steps: None)
+        run_units(units, tiny, task, method, store, lambda steps, words: None)
     whole = load_map(store.assemble(units[0].group, "m", "second"))
     assert whole.provenance["task"] == "second"
     assert "at chance level" in whole.provenance["task_warning"]

@@ -45,11 +45,15 @@ class Contrasted:
         return self.retain_before > CAN_DO and self.forget_before > CAN_DO
 
     @property
-    def holds(self) -> bool:
-        """Whether enough is forgotten and enough is kept."""
+    def holds(self) -> bool | None:
+        """Whether enough is forgotten and enough is kept; `None` if there is nothing to lose."""
         return (
-            self.forget_after <= (1 - FORGOTTEN) * self.forget_before
-            and self.retain_after >= RETAINED * self.retain_before
+            None
+            if not self.possible
+            else (
+                self.forget_after <= (1 - FORGOTTEN) * self.forget_before
+                and self.retain_after >= RETAINED * self.retain_before
+            )
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -68,10 +72,10 @@ def check_contrast(
     """Ask both tasks of a pair, untouched and under the learned gates of every seed."""
     after: dict[str, list[float]] = {"retain": [], "forget": []}
     before: dict[str, float] = {}
-    count = 0
+    counts = []
     for side, task in (("retain", retain), ("forget", forget)):
         questions = Questions.of(model, task, "test", 0, limit)
-        count = len(questions.names)
+        counts.append(len(questions.names))
         before[side] = float(answer(model, questions, None).exact.mean())
         for values in gates["gate"].transpose("seed", ...).to_numpy():
             gate = torch.tensor(values, dtype=torch.float32).nan_to_num(1.0)
@@ -84,6 +88,6 @@ def check_contrast(
         retain_after=float(np.mean(after["retain"])),
         forget_before=before["forget"],
         forget_after=float(np.mean(after["forget"])),
-        questions=count,
+        questions=min(counts),
         seeds=len(after["retain"]),
     )

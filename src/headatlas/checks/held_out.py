@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 GATES = {"G": "gate", "G⁺": "gate_plus", "G⁻": "gate_minus"}
 HARD = " (hard)"
 """A hard gate is 1 where the learned one is at least 0.5, else 0."""
+
+NAMES = tuple(name + hard for name in GATES for hard in ("", HARD))
 
 
 @dataclass(frozen=True)
@@ -52,11 +54,11 @@ def held_out(
     task: Task,
     gates: Map,
     *,
+    names: Sequence[str] = NAMES,
     limit: int = 64,
     report: Callable[[int, str], None] | None = None,
 ) -> list[HeldOut]:
-    """Compare the untouched model with G, G⁺, G⁻ and their hard versions."""
-    names = [name + hard for name in GATES for hard in ("", HARD)]
+    """Compare the untouched model with G, G⁺, G⁻ and their hard versions, or some of these."""
     seeds = [int(seed) for seed in gates.data["seed"].to_numpy()]
     questions = Questions.of(model, task, "test", 0, limit)
     found: dict[str, list[Answers]] = {name: [] for name in names}
@@ -143,6 +145,5 @@ def gate_baseline(model: Model, task: Task, gates: Map, seed: int) -> Tensor | N
 
 
 def _mean_gate(gates: Map, name: str, seed: int) -> float:
-    values = gates[GATES[name.removesuffix(HARD)]].sel(seed=seed).to_numpy()
-    values = values[np.isfinite(values)]
-    return float((values >= 0.5).mean() if name.endswith(HARD) else values.mean())
+    existing = np.isfinite(gates[GATES[name.removesuffix(HARD)]].sel(seed=seed).to_numpy())
+    return float(gate_matrix(gates, name, seed).numpy()[existing].mean())

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from headatlas.models.edit import Edit
-from headatlas.tasks.encoded import encode_examples
+from headatlas.tasks.encoded import encode_examples, encode_fitting
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model
@@ -36,12 +36,15 @@ class Questions:
         batches, names = [], []
         left = limit
         for batch in task.batches(split, size, seed, epochs=1):
-            used, rows = encode_examples(model, task, batch[:left])
-            batches.append(tuple(rows))
+            used, rows = encode_fitting(model, batch[:left])
+            if rows:
+                batches.append(tuple(rows))
             names += [example.question for example in used]
             left -= len(batch)
             if left <= 0:
                 break
+        if not names:
+            encode_examples(model, task, task.ask(split, seed, limit))  # says that nothing fits
         return cls(tuple(batches), tuple(names))
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from headatlas.checks.held_out import gate_baseline, gate_matrix
 from headatlas.checks.measure import Questions, answer
 from headatlas.maps.roles import SCORES, THRESHOLD
-from headatlas.maps.spread import mean_interval
+from headatlas.maps.spread import mean_error
 
 if TYPE_CHECKING:
     from headatlas.maps import Map
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 R_SHARE = 0.15
 """How much of facilitation's drop the curve of irrelevance may reach to count as flat."""
 
-POINTS = 8
+POINTS = 6
 
 
 @dataclass(frozen=True)
 class Curve:
     """The toggling curve of a score.
 
-    `heads[i]` heads are toggled at a point; `change` is seed × point, NaN where a seed has fewer
-    heads with that score. `end`, with its 95 % interval, is the change with all heads toggled whose
-    score reaches the threshold, `count` of them on average.
+    `heads[i]` heads are toggled at a point; `change` is seed × point. `end` is the change with all
+    heads toggled whose score reaches the threshold, `count` of them on average; its 95 % interval
+    allows for the seeds and for the questions.
     """
 
     score: str
@@ -57,18 +57,27 @@ class Toggling:
     questions: int
     curves: list[Curve]
 
-    def holds(self) -> dict[str, bool]:
-        """Whether F falls, N rises (their intervals exclude 0) and R stays flat beside F."""
+    def holds(self) -> dict[str, bool | None]:
+        """Whether F falls, N rises and R stays flat beside F's drop; `None` where none can tell:
+        no heads of that role, an interval with 0 inside, or no drop to compare with."""
         by_score = {curve.score: curve for curve in self.curves}
         fall, rise, flat = (by_score[s] for s in ("facilitation", "interference", "irrelevance"))
+        falls, rises = _sign(fall, -1), _sign(rise, 1)
+        small = bool(abs(flat.end) <= R_SHARE * abs(fall.end))
         return {
-            "facilitation": bool(fall.high < 0),
-            "interference": bool(rise.low > 0),
-            "irrelevance": bool(abs(flat.end) <= R_SHARE * abs(fall.end)),
+            "facilitation": falls,
+            "interference": rises,
+            "irrelevance": small if falls and flat.count else None,
         }
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self) | {"holds": self.holds()}
+
+
+def _sign(curve: Curve, wanted: int) -> bool | None:
+    if curve.low > 0 or curve.high < 0:
+        return bool(curve.end * wanted > 0)
+    return None
 
 
 def toggle(
@@ -84,11 +93,12 @@ def toggle(
     seeds = [int(seed) for seed in gates.data["seed"].to_numpy()]
     grid = _grid(int(np.isfinite(gates["facilitation"].isel(seed=0)).sum()), points)
     drawn = {seed: Questions.of(model, task, "test", seed, limit) for seed in seeds}
+    baselines = {seed: gate_baseline(model, task, gates, seed) for seed in seeds}
     curves = []
     for score in SCORES:
         change, ends, counts, by_question = [], [], [], []
         for seed in seeds:
-            baseline = gate_baseline(model, task, gates, seed)
+            baseline = baselines[seed]
             start = gate_matrix(gates, "G⁺", seed)
             order = _order(gates, score, seed)
             count = int((gates[score].sel(seed=seed) >= THRESHOLD).sum())
@@ -118,18 +128,28 @@ def toggle(
         curves.append(
             Curve(score, grid, change, float(np.mean(ends)), low, high, float(np.mean(counts)))
         )
-    return Toggling(task.name, len(seeds), limit, curves)
+    questions = min(len(each.names) for each in drawn.values())
+    return Toggling(task.name, len(seeds), questions, curves)
 
 
 def _interval(
     ends: list[float], by_question: list[tuple[Any, tuple[str, ...]]]
 ) -> tuple[float, float]:
-    """95 % interval over seeds; of a single seed, over its questions."""
-    if len(ends) > 1:
-        return mean_interval(np.array(ends), [str(i) for i in range(len(ends))])
+    """95 % interval of the mean over seeds and questions: the variances of both add up."""
+    from scipy.stats import t
+
     if not by_question:
         return float("nan"), float("nan")
-    return mean_interval(*by_question[0])
+    values = np.concatenate([difference for difference, _ in by_question])
+    names = [name for _, asked in by_question for name in asked]
+    variance = mean_error(values, names) ** 2
+    freedom = len(set(names)) - 1
+    if len(ends) > 1:
+        variance += mean_error(np.array(ends), [str(i) for i in range(len(ends))]) ** 2
+        freedom = min(freedom, len(ends) - 1)
+    reach = float(t.ppf(0.975, freedom)) * float(np.sqrt(variance))
+    mean = float(np.mean(ends))
+    return mean - reach, mean + reach
 
 
 def _order(gates: Map, score: str, seed: int) -> list[tuple[int, int]]:

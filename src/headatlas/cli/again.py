@@ -2,65 +2,108 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+from headatlas.cli.options import ModelOptions
+from headatlas.cli.screen import note
 from headatlas.errors import HeadAtlasError, TaskError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headatlas.cli.options import FileOptions, ModelOptions
+    from headatlas.cli.options import FileOptions
     from headatlas.maps import Map
     from headatlas.models.model import Model
     from headatlas.tasks import Task
 
 
+@dataclass(frozen=True)
+class StoredModelOptions(ModelOptions):
+    """Which model: the one that a map was made from, unless another place is named."""
+
+    model: Annotated[
+        str, typer.Option("--model", "-m", help="Where the map's model is, if not as the map says.")
+    ] = ""
+
+    def load_for(self, drawn: Map) -> Model:
+        """The map's model, in the number format and with the kernel that it was mapped in."""
+        facts = drawn.provenance
+        options = ModelOptions(
+            model=self.model or str(facts["model"]),
+            device=self.device,
+            dtype=self.dtype or str(facts["dtype"]),
+            attention=self.attention or str(facts["kernel"]),
+            device_map=self.device_map,
+            download=self.download,
+        )
+        return options.load()
+
+
 def gating_maps(folder: Path, name: str | None = None) -> dict[str, Map]:
-    """The gating maps of a run's folder by file name, or those of one task, by the task's name."""
+    """The gating maps of a run's folder by file name, or the one that is named."""
     from headatlas.maps import load_map
     from headatlas.maps.roles import is_gating
     from headatlas.runs.store import list_maps
 
-    maps = {path.stem: load_map(path) for path in list_maps(folder).values()}
+    paths = list_maps(folder)
+    if name is not None and name not in paths:
+        raise HeadAtlasError(f"no map '{name}' in {folder}: it holds {', '.join(paths)}.")
+    maps = {file: load_map(path) for file, path in paths.items() if name in (None, file)}
     found = {file: each for file, each in maps.items() if is_gating(each)}
     if not found:
         raise HeadAtlasError(f"there is no map of gating in {folder}: run 'headatlas gate' first.")
-    if name is None:
-        return found
-    chosen = {file: each for file, each in found.items() if each.provenance["task"] == name}
-    if not chosen:
-        have = ", ".join(dict.fromkeys(str(each.provenance["task"]) for each in found.values()))
-        raise HeadAtlasError(f"there is no gating map of '{name}' in {folder}: it has {have}.")
-    return chosen
+    return found
 
 
-def model_of(drawn: Map, options: ModelOptions) -> Model:
-    """The model that a map was made from; another one is a mistake."""
-    made_from = str(drawn.provenance["model"])
-    if options.model == type(options)().model:  # nothing was named: the map knows
-        options = replace(options, model=made_from)
-    model = options.load()
-    if model.fingerprint != drawn.provenance["model_hash"]:
+def of_tasks(maps: dict[str, Map], tasks: list[Task], folder: Path) -> dict[str, Map]:
+    """The maps that have the names of some tasks; a name without a map is a mistake."""
+    for task in tasks:
+        if not any(each.provenance["task"] == task.name for each in maps.values()):
+            have = ", ".join(dict.fromkeys(str(each.provenance["task"]) for each in maps.values()))
+            raise HeadAtlasError(
+                f"there is no gating map of '{task.name}' in {folder}: it has {have}."
+            )
+    names = {task.name for task in tasks}
+    return {file: each for file, each in maps.items() if each.provenance["task"] in names}
+
+
+def load_verified_for(drawn: Map, options: StoredModelOptions) -> Model:
+    """The model of a map, verified; another one is a mistake."""
+    from headatlas.cli.screen import waiting
+    from headatlas.models.verify import require_verified
+
+    model = options.load_for(drawn)
+    facts = drawn.provenance
+    if model.fingerprint != facts["model_hash"]:
         raise HeadAtlasError(
-            f"{options.model} is not the model that this map was made from ({made_from}): its "
-            "weights, settings or tokenizer differ. Name the right one with --model."
+            f"{model.spec.name} is not the model that this map was made from ({facts['model']}, "
+            f"{facts['dtype']}, kernel {facts['kernel']}): weights, number format, kernel or "
+            "tokenizer differ. Say where the right one is with --model."
         )
+    with waiting("verifying edits of single heads"):
+        require_verified(model)
     return model
 
 
-def task_of(drawn: Map, model: Model, task: Task | None, files: FileOptions) -> Task:
-    """The task that a map was made from: the one given, or the built-in one of its name."""
-    name = str(drawn.provenance["task"])
-    try:
-        task = (task or files.load(name, download=False)).for_tokenizer(model.tokenizer)
-    except TaskError as error:
-        raise HeadAtlasError(
-            f"the map of '{name}' was made from a file: name it with --task."
-        ) from error
-    if task.hash != drawn.provenance["task_hash"]:
-        raise HeadAtlasError(
-            f"the task '{name}' is not what this map was made from: its questions, or how they are "
-            "read, have changed."
-        )
-    return task
+def task_of(drawn: Map, model: Model, tasks: list[Task], files: FileOptions) -> Task | None:
+    """The task that a map was made from, among those given or the built-in ones.
+
+    A map whose task is not at hand, or has changed, is passed over with a word.
+    """
+    facts: Any = drawn.provenance
+    given = [each for each in tasks if each.name == facts["task"]]
+    if not given:
+        try:
+            given = [files.load(str(facts["task"]), download=False)]
+        except TaskError:
+            note(f"the map of '{facts['task']}' was made from a file: name it with --task")
+            return None
+    for each in given:
+        task = each.for_tokenizer(model.tokenizer)
+        if task.hash == facts["task_hash"]:
+            return replace(task, name=str(facts["task"]))
+    note(f"a map of '{facts['task']}' was made from other questions than the task has now")
+    return None

@@ -9,28 +9,29 @@ import typer
 from rich.table import Table
 
 from headatlas.cli import options as given
+from headatlas.cli.again import StoredModelOptions
 from headatlas.cli.screen import progress_bar, stdout, waiting
+from headatlas.errors import HeadAtlasError
 
 if TYPE_CHECKING:
     from headatlas.checks.held_out import HeldOut
     from headatlas.checks.toggling import Toggling
 
-SIGNS = {
-    "facilitation": "falls, as it should",
-    "interference": "rises, as it should",
-    "irrelevance": "stays flat, as it should",
-}
+SIGNS = {"facilitation": "falls", "interference": "rises", "irrelevance": "stays flat"}
 
 
 def check(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")],
     *,
     task: Annotated[
-        str | None,
-        typer.Option("--task", "-t", help="Only this task; needed for tasks from files."),
+        list[str] | None,
+        typer.Option("--task", "-t", help="Only these tasks; those from files must be named."),
+    ] = None,
+    map_name: Annotated[
+        str | None, typer.Option("--map", help="Only this map of the folder.")
     ] = None,
     questions: Annotated[int, typer.Option(min=2, help="So many test questions a check.")] = 64,
-    model: given.ModelOptions,
+    model: StoredModelOptions,
     files: given.FileOptions,
 ) -> None:
     """Is a map true? Ordered toggling and held-out loss of the gating maps in a folder.
@@ -46,26 +47,29 @@ def check(
       headatlas check atlas --task math --questions 32
     """
     with waiting("starting"):
-        from headatlas.checks.held_out import GATES, held_out
+        from headatlas.checks.held_out import held_out
         from headatlas.checks.toggling import toggle, toggling_passes
-        from headatlas.cli.again import gating_maps, model_of, task_of
+        from headatlas.cli.again import gating_maps, load_verified_for, of_tasks, task_of
         from headatlas.cli.work import name_files
         from headatlas.plots import FORMATS, save_figure
         from headatlas.plots.toggling import toggling_figure
         from headatlas.runs.store import Store
 
-    named = files.load(task, model.download) if task is not None else None
-    maps = gating_maps(folder, named.name if named is not None else None)
+    named = [files.load(name, model.download) for name in task or []]
+    maps = gating_maps(folder, map_name)
+    if named:
+        maps = of_tasks(maps, named, folder)
     store = Store(folder)
     loaded = None
     written: list[Path] = []
     for name, drawn in maps.items():
         if loaded is None or loaded.fingerprint != drawn.provenance["model_hash"]:
-            loaded = model_of(drawn, model)
+            loaded = load_verified_for(drawn, model)
         asked = task_of(drawn, loaded, named, files)
+        if asked is None:
+            continue
         seeds = int(drawn.data.sizes["seed"])
-        total = 2 * len(GATES) * seeds + toggling_passes(drawn)
-        with progress_bar(f"checking {asked.name}", total) as move:
+        with progress_bar(f"checking {asked.name}", 6 * seeds + toggling_passes(drawn)) as move:
             rows = held_out(loaded, asked, drawn, limit=questions, report=move)
             curves = toggle(loaded, asked, drawn, limit=max(2, questions // 2), report=move)
         show_held_out(asked.name, rows)
@@ -81,12 +85,15 @@ def check(
         written += [
             save_figure(figure, store.figures / f"{name}.toggling{ending}") for ending in FORMATS
         ]
+    if not written:
+        raise HeadAtlasError(f"no map in {folder} could be checked.")
     name_files(written)
 
 
 def show_held_out(task: str, rows: list[HeldOut]) -> None:
     """Print the losses under all gates."""
-    table = Table(box=None, pad_edge=False, title=f"{task}: test questions", title_justify="left")
+    table = Table(box=None, pad_edge=False, title_justify="left")
+    table.title = f"{task}: {rows[0].questions} test questions"
     columns = ("gates", "heads on", "loss", "accuracy", "change of loss", "95 %", "better seeds")
     for column in columns:
         table.add_column(column, justify="left" if column == "gates" else "right")
@@ -108,10 +115,15 @@ def show_toggling(curves: Toggling) -> None:
     """Say what toggling found."""
     holds = curves.holds()
     for curve in curves.curves:
-        words = SIGNS[curve.score] if holds[curve.score] else "does not do what it should"
+        found = f"{curve.end:+.2f} nats ({curve.low:+.2f} … {curve.high:+.2f})"
+        verdicts = {
+            True: f"{SIGNS[curve.score]}, as it should",
+            False: f"NOT as it should: it {SIGNS[curve.score]} for a true map",
+            None: "cannot be told",
+        }
+        words = f"{found}: {verdicts[holds[curve.score]]}" if curve.count else "there are none"
         stdout.print(
-            f"toggling by {curve.score} ({curve.count:.0f} heads): {curve.end:+.2f} nats "
-            f"({curve.low:+.2f} … {curve.high:+.2f}): {words}",
+            f"toggling {curve.count:.0f} heads by {curve.score}: {words}",
             highlight=False,
             soft_wrap=True,
         )

@@ -9,8 +9,8 @@ from rich.table import Table
 
 from headatlas.cli import options as given
 from headatlas.cli.gate import Schedule
-from headatlas.cli.screen import stdout, waiting
-from headatlas.errors import HeadAtlasError
+from headatlas.cli.screen import note, stdout, waiting
+from headatlas.errors import DivergedError, HeadAtlasError
 
 if TYPE_CHECKING:
     from headatlas.checks.contrast import Contrasted
@@ -71,7 +71,7 @@ def contrast(
         from headatlas.methods.contrast import Contrast
         from headatlas.plots import FORMATS, save_figure
         from headatlas.plots.contrasts import contrast_figure
-        from headatlas.runs.store import Store
+        from headatlas.runs.store import Store, joint_name, safe_name
         from headatlas.tasks.pairs import TaskPairs
 
     if len(retain or ()) != len(forget or ()):
@@ -98,15 +98,22 @@ def contrast(
                 continue
             learned = [each for each in group if each is not pair] if leave_one_out else group
             pairs = TaskPairs(*zip(*learned, strict=True))
-            runs.append(run_method(loaded, checks, pairs, method, seeds, out))
+            try:
+                runs.append(run_method(loaded, checks, pairs, method, seeds, out))
+            except DivergedError as error:
+                note(str(error))
+                continue
             gates = load_map(runs[-1].path)
             names = [kept.name for kept, _ in learned]
             for kept, lost in [pair] if leave_one_out else group:
                 with waiting(f"asking {kept.name} and {lost.name}"):
                     found.append(check_contrast(loaded, kept, lost, gates, names))
+    if not found:
+        raise DivergedError("no contrast came to an end.")
     show_contrasts(found)
     rows = [each.as_dict() for each in found]
-    name = "contrast" if leave_one_out else runs[0].path.stem
+    name = f"contrast-{joint_name([run.path.stem for run in runs])}"
+    name = safe_name(name)
     written = [store.write_json(f"checks/{name}.json", {"contrasts": rows})]
     figure = contrast_figure(rows)
     written += [save_figure(figure, store.figures / f"{name}{ending}") for ending in FORMATS]
@@ -129,18 +136,19 @@ def _groups(
 def show_contrasts(found: list[Contrasted]) -> None:
     """Print accuracies before and after."""
     table = Table(box=None, pad_edge=False)
-    for column in ("retained", "forgotten", "retained before → after", "forgotten", "holds"):
+    columns = ("keep", "forget", "kept: before → after", "forgotten: before → after", "holds")
+    for column in columns:
         table.add_column(column, justify="right" if "→" in column else "left")
+    verdicts = {True: "yes", False: "no", None: "the model cannot do both"}
     for each in found:
-        verdict = "yes" if each.holds else "no"
         table.add_row(
             each.retain,
             each.forget,
             f"{each.retain_before:.0%} → {each.retain_after:.0%}",
             f"{each.forget_before:.0%} → {each.forget_after:.0%}",
-            verdict if each.possible else f"{verdict} (the model cannot do both)",
+            verdicts[each.holds],
         )
     stdout.print(table)
     possible = [each for each in found if each.possible]
-    holding = sum(each.holds for each in possible)
+    holding = sum(bool(each.holds) for each in possible)
     stdout.print(f"holds for {holding} of {len(possible)} pairs that the model can do")

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from headatlas.cli import options as given
+from headatlas.cli.again import StoredModelOptions
 from headatlas.cli.screen import progress_bar, waiting
 from headatlas.errors import HeadAtlasError
 
@@ -37,7 +38,10 @@ def export(
         int | None,
         typer.Option(help="Gates of this seed (default: the best one on the 'select' questions)."),
     ] = None,
-    model: given.ModelOptions,
+    map_name: Annotated[
+        str | None, typer.Option("--map", help="Which map, if the folder has several.")
+    ] = None,
+    model: StoredModelOptions,
     files: given.FileOptions,
 ) -> None:
     """Fold learned gates into the weights: an ordinary checkpoint that any loader runs.
@@ -52,22 +56,24 @@ def export(
     """
     with waiting("starting"):
         from headatlas.checks.held_out import HARD, best_seed, gate_matrix, held_out
-        from headatlas.cli.again import gating_maps, model_of, task_of
+        from headatlas.cli.again import gating_maps, load_verified_for, of_tasks, task_of
         from headatlas.cli.check import show_held_out
         from headatlas.cli.model_card import write_card
         from headatlas.cli.work import name_files
         from headatlas.maps import Map
         from headatlas.models.export import check_new_folder, export_model
+        from headatlas.runs.store import Store
 
     check_new_folder(out)
+    Store(out).check()
     named = files.load(task, model.download)
-    maps = gating_maps(folder, named.name)
+    maps = of_tasks(gating_maps(folder, map_name), [named], folder)
     if len(maps) > 1:
         raise HeadAtlasError(
-            f"{folder} holds {len(maps)} gating maps of '{task}' with different settings: "
-            f"{', '.join(maps)}. Move all but one away."
+            f"{folder} holds {len(maps)} gating maps of '{named.name}': choose one with --map from "
+            f"{', '.join(maps)}."
         )
-    ((map_name, drawn),) = maps.items()
+    ((file, drawn),) = maps.items()
     if drawn.provenance["settings"]["baseline"] != "zero":
         raise HeadAtlasError(
             "these gates were learned with the mean baseline, which adds a constant that weights "
@@ -75,9 +81,11 @@ def export(
         )
     seeds = [int(each) for each in drawn.data["seed"].to_numpy()]
     if seed is not None and seed not in seeds:
-        raise HeadAtlasError(f"no seed {seed} in {map_name}: it has {', '.join(map(str, seeds))}.")
-    loaded = model_of(drawn, model)
-    asked = task_of(drawn, loaded, named, files)
+        raise HeadAtlasError(f"no seed {seed} in {file}: it has {', '.join(map(str, seeds))}.")
+    loaded = load_verified_for(drawn, model)
+    asked = task_of(drawn, loaded, [named], files)
+    if asked is None:
+        raise HeadAtlasError(f"the map {file} cannot be tested on '{task}', so it is not exported.")
     name = NAMES[gates] + (HARD if hard else "")
     how = "as asked for"
     if seed is None:
@@ -85,12 +93,10 @@ def export(
         with progress_bar("choosing a seed", len(seeds)) as move:
             seed = best_seed(loaded, asked, drawn, name, report=move)
     chosen = Map(drawn.data.sel(seed=[seed]), drawn.provenance)
-    with progress_bar("asking test questions", 6) as move:
-        rows = held_out(loaded, asked, chosen, report=move)
-    shown = [row for row in rows if row.gates in ("untouched", name)]
+    with progress_bar("asking test questions", 1) as move:
+        rows = held_out(loaded, asked, chosen, names=(name,), report=move)
     with waiting(f"writing {out}"):
-        gate = gate_matrix(drawn, name, seed)
-        export_model(loaded, gate, out)
-        card = write_card(out, drawn, name, f"{seed} ({how})", gate, shown)
-    show_held_out(asked.name, shown)
+        export_model(loaded, gate_matrix(drawn, name, seed), out)
+        card = write_card(out, chosen, name, f"{seed} ({how})", rows)
+    show_held_out(asked.name, rows)
     name_files([out, card])

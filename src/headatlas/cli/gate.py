@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import io
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +15,7 @@ from rich.table import Table
 
 from headatlas.cli import options as given
 from headatlas.cli.screen import note, stdout, waiting
-from headatlas.errors import HeadAtlasError
+from headatlas.errors import DivergedError, HeadAtlasError
 
 if TYPE_CHECKING:
     from headatlas.cli.work import Finished
@@ -149,35 +151,43 @@ def gate_tasks(
     """Gate some tasks, print what was found, and write maps, tables and the figure of all."""
     from headatlas.cli.work import draw_maps, run_method
     from headatlas.maps import load_map
-    from headatlas.runs.store import safe_name
+    from headatlas.runs.store import Store, joint_name
 
-    runs = [run_method(model, checks, task, method, seeds, out) for task in tasks]
+    runs = []
+    for task in tasks:
+        try:
+            runs.append(run_method(model, checks, task, method, seeds, out))
+        except DivergedError as error:
+            if len(tasks) == 1:
+                raise
+            note(str(error))
+    if not runs:
+        raise DivergedError("no task came to an end.")
     paths = [run.path for run in runs]
     maps = [load_map(path) for path in paths]
     tables = [
-        write_heads(drawn, out / "tables" / f"{path.stem}.heads.csv")
+        Store(out).write_text(f"tables/{path.stem}.heads.csv", heads_csv(drawn))
         for drawn, path in zip(maps, paths, strict=True)
     ]
-    name = safe_name("+".join(path.stem for path in paths))[:120]
-    figures = draw_maps(maps, "always-any", out, name)
+    figures = draw_maps(maps, "always-any", out, joint_name([path.stem for path in paths]))
     show_shares(maps)
+    show_overlaps(maps)
     for drawn in maps:
         show_unstable(drawn)
     return runs, [*paths, *tables, *figures]
 
 
-def write_heads(drawn: Map, path: Path) -> Path:
-    """Write the table of all heads as CSV."""
+def heads_csv(drawn: Map) -> str:
+    """The table of all heads as CSV."""
     from headatlas.maps.roles import head_table
 
     rows = head_table(drawn)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        for row in rows:
-            writer.writerow({key: _rounded(value) for key, value in row.items()})
-    return path
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({key: _rounded(value) for key, value in row.items()})
+    return text.getvalue()
 
 
 def _rounded(value: object) -> object:
@@ -186,37 +196,58 @@ def _rounded(value: object) -> object:
 
 def show_shares(maps: list[Map]) -> None:
     """Print the share of facilitating and interfering heads, always and ever, of every task."""
-    from headatlas.maps.published import published_shares
-    from headatlas.maps.roles import seed_overlap, shares
+    from headatlas.maps.roles import shares
 
     table = Table(box=None, pad_edge=False)
-    columns = ("task", "heads", "facilitating", "interfering", "published F / N")
-    for column in columns:
+    for column in ("task", "heads", "facilitating", "interfering", "published F / N, 10 seeds"):
         table.add_column(column, justify="left" if column == "task" else "right")
     found: list[tuple[str, ...]] = []
     for drawn in maps:
-        facts = drawn.provenance
+        task, seeds = str(drawn.provenance.get("task")), drawn.data.sizes["seed"]
         for rule, share in shares(drawn).items():
-            known = published_shares(str(facts.get("model")), str(facts.get("task")), rule)
-            found.append(
-                (
-                    str(facts.get("task")),
-                    rule,
-                    f"{share['facilitation']:.1%}",
-                    f"{share['interference']:.1%}",
-                    f"{known[0]:.1f} % / {known[1]:.1f} %" if known else "",
-                )
-            )
-        if drawn.data.sizes["seed"] > 1:
-            common = [seed_overlap(drawn, name) for name in ("facilitation", "interference")]
-            found.append(
-                (str(facts.get("task")), "common to two seeds", *(f"{x:.1%}" for x in common), "")
-            )
+            own = (f"{share[name]:.1%}" for name in ("facilitation", "interference"))
+            found.append((task, f"{rule}, {seeds} seeds", *own, _published(drawn, rule)))
     for row in found:
         table.add_row(*row)
     if not any(row[-1] for row in found):
         table.columns.pop()
     stdout.print(table)
+
+
+def _published(drawn: Map, rule: str) -> str:
+    """The published shares, where model and task are those of the paper."""
+    from headatlas.maps.published import published_shares
+    from headatlas.tasks import BUILT_IN, load_task
+
+    facts = drawn.provenance
+    task = str(facts.get("task"))
+    if task not in BUILT_IN or load_task(task).hash != facts.get("task_hash"):
+        return ""
+    known = published_shares(str(facts.get("model")), task, rule)
+    return f"{known[0]:.1f}% / {known[1]:.1f}%" if known else ""
+
+
+def show_overlaps(maps: list[Map]) -> None:
+    """Say how many heads seeds, and tasks, have in common."""
+    from headatlas.maps.roles import overlap, seed_overlap
+
+    for drawn in maps:
+        if drawn.data.sizes["seed"] > 1:
+            shares = [seed_overlap(drawn, name) for name in ("facilitation", "interference")]
+            stdout.print(
+                f"{drawn.provenance.get('task')}: two seeds share {shares[0]:.0%} of the heads "
+                f"that facilitate in either, and {shares[1]:.0%} of those that interfere",
+                highlight=False, soft_wrap=True, markup=False,
+            )  # fmt: skip
+    for one, two in combinations(maps, 2):
+        first, second = (each.aggregate("always")["facilitation"] for each in (one, two))
+        both = overlap(first, second)
+        names = " and ".join(str(each.provenance.get("task")) for each in (one, two))
+        stdout.print(
+            f"{names}: {both.common} heads always facilitate both, {both.share:.0%} of those that "
+            f"facilitate either (by chance {both.expected:.0%})",
+            highlight=False, soft_wrap=True, markup=False,
+        )  # fmt: skip
 
 
 def show_unstable(drawn: Map) -> None:

@@ -85,6 +85,8 @@ def main() -> None:
     except SystemExit as stop:
         if stop.code != INTERRUPTED:
             raise
-        words = "stopped; work finished in --out is kept, and the same command goes on from there."
-        stderr.print(words, highlight=False)
+        words = "stopped"
+        if any(word.startswith(("--out", "-o")) for word in sys.argv) or "atlas" in sys.argv[1:2]:
+            words += "; work finished in --out is kept, and the same command goes on from there"
+        stderr.print(f"{words}.", highlight=False)
         sys.exit(1)

@@ -68,14 +68,19 @@ def run_method(
     start = time.perf_counter()
     began = datetime.now(UTC).isoformat(timespec="seconds")
     total = sum(method.reports(unit.part) for unit in units)
-    with progress_bar(f"{method.name} of {task.name}", total) as progress:
-        outcome = run_units(units, model, task, method, store, progress)
+    name = map_name(model.spec.name, task.name, method.name, units[0].group)
+    try:
+        with progress_bar(f"{method.name} of {task.name}", total) as progress:
+            outcome = run_units(units, model, task, method, store, progress)
+    except KeyboardInterrupt:
+        if any(store.path(unit).is_file() for unit in units):
+            store.assemble(units[0].group, name, task.name, range(seeds))
+        raise
     for reason in outcome.failed.values():
-        note(f"{reason} This seed gives no map; running again tries it again.")
+        note(f"{reason} This seed gives no map.")
     if len(outcome.failed) == len(units):
         raise DivergedError(f"no seed of {method.name} on {task.name} came to an end.")
-    name = map_name(model.spec.name, task.name, method.name, units[0].group)
-    path = store.assemble(units[0].group, name, task.name)
+    path = store.assemble(units[0].group, name, task.name, range(seeds))
     record = {
         "began": began,
         "seconds": round(time.perf_counter() - start, 3),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from headatlas.maps.map import Map
 
 THRESHOLD = 0.5
+LEAST_SEEDS = 5
 FACILITATING, INTERFERING, BOTH = "facilitating", "interfering", "both"
 IRRELEVANT, UNDECIDED = "irrelevant", "undecided"
 SCORES = {
@@ -75,9 +76,10 @@ def shares(scores: Map, threshold: float = THRESHOLD) -> dict[str, dict[str, flo
 def unstable_heads(scores: Map, threshold: float = THRESHOLD) -> list[tuple[int, int, int, int]]:
     """Heads that facilitate in some seeds and interfere in others: layer, head, seeds of each."""
     _check(scores, threshold)
-    facilitates = (scores["facilitation"] >= threshold).sum("seed")
-    interferes = (scores["interference"] >= threshold).sum("seed")
-    places = np.argwhere(((facilitates > 0) & (interferes > 0)).to_numpy())
+    above = [scores[name] >= threshold for name in ("facilitation", "interference")]
+    facilitates, interferes = (each.sum("seed") for each in above)
+    concerned = (above[0] | above[1]).sum("seed")  # one seed that says both is not two
+    places = np.argwhere(((facilitates > 0) & (interferes > 0) & (concerned > 1)).to_numpy())
     layers, heads = scores.data["layer"].to_numpy(), scores.data["head"].to_numpy()
     return [
         (
@@ -103,12 +105,13 @@ class Overlap:
         return self.common / self.union if self.union else float("nan")
 
 
-def overlap(one: xr.DataArray, other: xr.DataArray) -> Overlap:
-    """Overlap of two sets of heads (layer × head, true or false)."""
-    a, b = one.to_numpy().ravel(), other.to_numpy().ravel()
-    if a.shape != b.shape:
-        raise MapError(f"sets of heads of different models: {a.size} and {b.size} heads.")
-    chance = a.sum() * b.sum() / a.size
+def overlap(one: xr.DataArray, other: xr.DataArray, threshold: float = THRESHOLD) -> Overlap:
+    """Overlap of the heads of which two scores (layer × head) reach the threshold."""
+    if one.shape != other.shape:
+        raise MapError(f"the maps are of different models: {one.size} and {other.size} heads.")
+    exists = np.isfinite(one.to_numpy()) & np.isfinite(other.to_numpy())
+    a, b = (each.to_numpy()[exists] >= threshold for each in (one, other))
+    chance = a.sum() * b.sum() / max(1, a.size)
     together = a.sum() + b.sum() - chance
     expected = float(chance / together) if together else float("nan")
     return Overlap(int((a & b).sum()), int((a | b).sum()), expected)
@@ -116,10 +119,10 @@ def overlap(one: xr.DataArray, other: xr.DataArray) -> Overlap:
 
 def seed_overlap(scores: Map, variable: str, threshold: float = THRESHOLD) -> float:
     """Mean overlap (Jaccard) of the heads above the threshold, over all pairs of seeds."""
-    above = scores[variable] >= threshold
+    values = scores[variable]
     pairs = [
-        overlap(above.isel(seed=i), above.isel(seed=j)).share
-        for i, j in combinations(range(above.sizes["seed"]), 2)
+        overlap(values.isel(seed=i), values.isel(seed=j), threshold).share
+        for i, j in combinations(range(values.sizes["seed"]), 2)
     ]
     return float(np.nanmean(pairs)) if np.isfinite(pairs).any() else float("nan")
 
@@ -131,11 +134,14 @@ def cumulative(values: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def head_table(scores: Map, threshold: float = THRESHOLD) -> list[dict[str, int | float | str]]:
-    """One row a head: F and N always, ever and on average with a 95 % interval, and its roles."""
+    """One row a head: its roles, and every score always, ever and on average over seeds.
+
+    The 95 % bootstrap interval of the average is left empty with fewer than five seeds.
+    """
     _check(scores, threshold)
     summed = {rule: scores.aggregate(rule) for rule in ("always", "any", "mean")}
     bounds = {name: bootstrap_interval(scores[name]) for name in SCORES}
-    per_seed = roles(scores, None, threshold).transpose("seed", ...)
+    few = scores.data.sizes["seed"] < LEAST_SEEDS
     named = {rule: roles(scores, rule, threshold) for rule in ("always", "any")}
     rows: list[dict[str, int | float | str]] = []
     layers, heads = scores.data["layer"].to_numpy(), scores.data["head"].to_numpy()
@@ -143,12 +149,14 @@ def head_table(scores: Map, threshold: float = THRESHOLD) -> list[dict[str, int 
         row: dict[str, int | float | str] = {"layer": int(layers[i]), "head": int(heads[j])}
         for rule, role in named.items():
             row[f"role_{rule}"] = str(role.to_numpy()[i, j])
-        for role_name in (FACILITATING, INTERFERING):
-            row[f"seeds_{role_name}"] = int((per_seed.to_numpy()[:, i, j] == role_name).sum())
+        for name in ("facilitation", "interference"):
+            values = scores[name].transpose("seed", ...).to_numpy()[:, i, j]
+            row[f"seeds_{SCORES[name]}"] = int((values >= threshold).sum())
         for name in SCORES:
-            for rule, values in summed.items():
-                row[f"{name}_{rule}"] = float(values[name].to_numpy()[i, j])
-            row[f"{name}_low"], row[f"{name}_high"] = bounds[name].to_numpy()[:, i, j].tolist()
+            for rule, each in summed.items():
+                row[f"{name}_{rule}"] = float(each[name].to_numpy()[i, j])
+            low, high = bounds[name].to_numpy()[:, i, j].tolist()
+            row[f"{name}_low"], row[f"{name}_high"] = ("", "") if few else (low, high)
         rows.append(row)
     return rows
 

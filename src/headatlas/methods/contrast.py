@@ -27,7 +27,8 @@ class Contrast:
 
     Loss = max(log P(forget), log P(retain) − `margin`) − log P(retain) − λ · mean(clamp(θ, −4, 4))
     with λ = −`pressure`: what is to be forgotten counts until it is `margin` nats less likely than
-    what is retained, heads that neither needs are pushed off. The learned matrix is `gate`. With
+    what is retained (means over a batch), heads that neither needs are pushed off. First gates are
+    drawn uniformly from `first`. The learned matrix is `gate`. With
     several pairs, updates take them in turn. `Contrast.published()` is the paper's schedule.
 
     >>> Contrast.published().steps
@@ -48,7 +49,7 @@ class Contrast:
     variable: ClassVar[str] = "gate"
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch", "margin"):
+        for name in ("steps", "batch", "margin", "pressure", "clamp"):
             if not getattr(self, name) > 0:
                 raise HeadAtlasError(
                     f"contrast needs a positive {name}, not {getattr(self, name)}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
 STAGES = ("free", "plus", "minus")
 SHOWN = {"free": "G", "plus": "G⁺", "minus": "G⁻"}
 BASELINES = ("zero", "mean")
+LOOKED_AT = 256
+"""Train examples whose length is looked at before the work begins."""
+
+HIGHEST_RATE = 100.0
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -67,8 +73,8 @@ class Gating:
             if (value := getattr(self, name)) is not None and value < 1:
                 raise HeadAtlasError(f"gating needs {name} of at least 1, not {value}.")
         for rate in (*self.rate, *self.pushed_rate):
-            if not 0 < rate < float("inf"):
-                raise HeadAtlasError(f"a learning rate is a positive number, not {rate}.")
+            if not 0 < rate <= HIGHEST_RATE:
+                raise HeadAtlasError(f"a learning rate lies between 0 and 100, not at {rate}.")
         if not 0 < self.pressure < float("inf"):
             raise HeadAtlasError(
                 f"the pressure λ is a positive number, not {self.pressure}: it is used both ways."
@@ -115,12 +121,17 @@ class Gating:
 
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         task = task.for_tokenizer(model.tokenizer)
-        batch = next(task.batches("train", self.batch, 0))
-        encode_examples(model, task, batch)
+        examples = task.ask("train", 0, LOOKED_AT)
+        used, _ = encode_examples(model, task, examples)
+        remarks = []
+        if left_out := len(examples) - len(used):
+            remarks.append(
+                f"{left_out} of {len(examples)} examples looked at are too long; such are left out"
+            )
         questions = len({example.question for example in task.split("train")})
         if questions < self.batch:
-            return [f"'{task.name}' has only {questions} questions to fit gates on"]
-        return []
+            remarks.append(f"'{task.name}' has only {questions} questions to fit gates on")
+        return remarks
 
     def run(
         self,
@@ -133,9 +144,7 @@ class Gating:
     ) -> Map:
         """The map of one seed, or of all `seeds` if none is named."""
         if seed is None:
-            return combine(
-                self.run(model, task, each, part=part, report=report) for each in range(self.seeds)
-            )
+            return self._run_all(model, task, report)
         task = task.for_tokenizer(model.tokenizer)
         exists = existing_heads(model.spec)
         vectors = None
@@ -163,6 +172,18 @@ class Gating:
             except DivergedError as error:
                 raise DivergedError(f"seed {seed}, fit of {SHOWN[stage]}: {error}") from error
         return self._as_map(model, task, seed, fitted, exists, batches.too_long)
+
+    def _run_all(self, model: Model, task: Task, report: Report | None) -> Map:
+        """The map of all seeds that come to an end."""
+        maps = []
+        for seed in range(self.seeds):
+            try:
+                maps.append(self.run(model, task, seed, report=report))
+            except DivergedError as error:
+                logger.warning("%s This seed gives no map.", error)
+        if not maps:
+            raise DivergedError(f"no seed of gating on {task.name} came to an end.")
+        return combine(maps)
 
     def _as_map(
         self,

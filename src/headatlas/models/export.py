@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -51,8 +53,25 @@ def export_model(model: Model, gate: Tensor, folder: str | Path) -> Path:
     state = fold_gates(model, gate)
     with made_once(folder) as temporary:
         assert temporary is not None
-        model.hf.save_pretrained(temporary, state_dict=state)
+        with _without_bars():
+            model.hf.save_pretrained(temporary, state_dict=state)
         if model.tokenizer is not None:
             model.tokenizer.save_pretrained(temporary)
+        for path in temporary.iterdir():
+            path.chmod(0o644)  # whoever may enter the folder may load the model
     (folder.parent / f".{folder.name}.lock").unlink(missing_ok=True)
     return folder
+
+
+@contextmanager
+def _without_bars() -> Iterator[None]:
+    """Keep the progress bars of `transformers` away while something runs."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()

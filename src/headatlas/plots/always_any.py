@@ -29,7 +29,7 @@ with any kind of colour blindness tell the four apart.
 """
 
 COLUMNS = {"always": "Always", "any": "Any"}
-MISSING = 0.85
+MISSING = 1.0
 
 
 def always_any(maps: Sequence[Map], *, palette: str = "red-green") -> Figure:
@@ -63,7 +63,10 @@ def always_any(maps: Sequence[Map], *, palette: str = "red-green") -> Figure:
     for panel in axes[-1]:
         panel.set_xlabel("Head")
     heading(figure, maps)
-    figure.legend(handles=_legend(palette), loc="lower center", ncols=2, fontsize=8, frameon=False)
+    handles = _legend(palette)
+    if any(bool(each["facilitation"].isnull().any()) for each in maps):
+        handles.append(Patch(facecolor=str(MISSING), edgecolor="0.4", label="no such head"))
+    figure.legend(handles=handles, loc="lower center", ncols=2, fontsize=8, frameon=False)
     return figure
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from headatlas.errors import PlotError
 from headatlas.maps.roles import FACILITATING, INTERFERING, IRRELEVANT, cumulative, roles
@@ -14,6 +15,7 @@ from headatlas.plots.panels import grid, heading, strip, task_title
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import xarray as xr
     from matplotlib.figure import Figure
 
     from headatlas.maps import Map
@@ -39,6 +41,8 @@ def trajectories(maps: Sequence[Map], *, seed: int | None = None) -> Figure:
     data = drawn.data.sel(seed=seed)
     final = roles(drawn, None).sel(seed=seed).to_numpy()
     figure, axes = grid(2, 3, 2.3, 1.7, share=False, gap=(0.3, 0.5))
+    losses = data["loss"].to_numpy()
+    low, high = np.nanmin(losses) / 1.3, np.nanmax(losses) * 1.3
     for column, (stage, title) in enumerate(STAGES.items()):
         above, below = axes[0][column], axes[1][column]
         steps = data["point_step"].sel(stage=stage).to_numpy()
@@ -53,14 +57,15 @@ def trajectories(maps: Sequence[Map], *, seed: int | None = None) -> Figure:
         losses = data["loss"].sel(stage=stage).to_numpy()
         below.plot(np.arange(1, len(losses) + 1), losses, color="0.2", lw=0.9)
         below.set_yscale("log")
-        below.sharey(axes[1][0])
+        below.set_ylim(low, high)
         for panel in (above, below):
-            panel.tick_params(labelleft=column == 0)
+            panel.tick_params(which="both", labelleft=column == 0)
+            panel.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
         below.set_xlabel("update")
     axes[0][0].set_ylabel("gate")
     axes[1][0].set_ylabel("loss (nats a token)")
     figure.legend(handles=_role_lines(), loc="lower center", ncols=4, fontsize=8, frameon=False)
-    _named(figure, f"{task_title(drawn)}, seed {seed}")
+    heading(figure, maps, f"{task_title(drawn)}, seed {seed}")
     return figure
 
 
@@ -71,10 +76,9 @@ def distributions(maps: Sequence[Map]) -> Figure:
         for number, drawn in enumerate(maps):
             colour = LINES[number % len(LINES)]
             for one in drawn[name].transpose("seed", ...):
-                values, share = cumulative(one)
-                panel.step(values, share, where="post", color=colour, alpha=0.2, lw=0.6)
-            values, share = cumulative(drawn[name])
-            panel.step(values, share, where="post", color=colour, lw=1.6, label=task_title(drawn))
+                panel.step(*_from_0_to_1(one), where="post", color=colour, alpha=0.2, lw=0.6)
+            line = _from_0_to_1(drawn[name])
+            panel.step(*line, where="post", color=colour, lw=1.6, label=task_title(drawn))
         panel.set_xlim(0, 1)
         panel.set_ylim(0, 1)
         panel.set_xlabel(letter)
@@ -113,6 +117,7 @@ def _role_lines() -> list[Line2D]:
     return [Line2D([], [], color=colour, label=role) for role, colour in named.items()]
 
 
-def _named(figure: Figure, words: str) -> None:
-    top = 1 - 0.12 / figure.get_size_inches()[1]
-    figure.text(0.5, top, words, ha="center", va="top", fontsize=9)
+def _from_0_to_1(values: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
+    """An empirical distribution, drawn over the whole range of a score."""
+    at, share = cumulative(values)
+    return np.array([0, *at, 1]), np.array([0, *share, 1])

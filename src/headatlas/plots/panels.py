@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 STRIP = 0.24
 """Height of a strip title, in inches."""
 
+LETTER = 0.08
+"""Width of a letter of size 9, in inches."""
+
 STRIP_COLOUR = "0.85"
 MISSING = "0.85"
 WARNING_COLOUR = "#b2182b"
@@ -82,8 +85,16 @@ def strip(axes: Axes, title: str) -> None:
             clip_on=False,
         )
     )
+    width = axes.get_position().width * figure.get_size_inches()[0]
+    size = min(9.0, 9.0 * width / (LETTER * max(1, len(title))))
     axes.text(
-        0.5, 1 + height / 2, title, transform=axes.transAxes, ha="center", va="center", fontsize=9
+        0.5,
+        1 + height / 2,
+        title,
+        transform=axes.transAxes,
+        ha="center",
+        va="center",
+        fontsize=size,
     )
 
 
@@ -105,11 +116,12 @@ def seeds_text(maps: Sequence[Map]) -> str:
     return f"{words} seed{'' if counts == [1] else 's'}"
 
 
-def heading(figure: Figure, maps: Sequence[Map]) -> None:
+def heading(figure: Figure, maps: Sequence[Map], words: str | None = None) -> None:
     """Model and seeds above the panels, and a warning below where a task is at chance level."""
     models = ", ".join(dict.fromkeys(short_model(each) for each in maps))
     top = 1 - 0.12 / figure.get_size_inches()[1]
-    figure.text(0.5, top, f"{models}, {seeds_text(maps)}", ha="center", va="top", fontsize=9)
+    said = f"{models}, {words or seeds_text(maps)}"
+    figure.text(0.5, top, said, ha="center", va="top", fontsize=9)
     warned = [task_title(each) for each in maps if "task_warning" in each.provenance]
     if warned:
         which = "this task" if len(maps) == 1 else ", ".join(warned)
@@ -118,5 +130,5 @@ def heading(figure: Figure, maps: Sequence[Map]) -> None:
 
 def warn(figure: Figure, words: str) -> None:
     """A warning below everything else."""
-    below = -0.12 / figure.get_size_inches()[1]
+    below = -0.3 / figure.get_size_inches()[1]  # a legend may reach a little below 0
     figure.text(0.5, below, words, fontsize=8, color=WARNING_COLOUR, ha="center", va="top")

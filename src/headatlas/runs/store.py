@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
 import re
 import socket
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +76,10 @@ class Store:
     def save(self, unit: Unit, result: Map) -> None:
         save_map(result, self.path(unit))
 
-    def assemble(self, group: str, name: str, task: str | None = None) -> Path:
-        """Put all finished units of a group together into one map file.
+    def assemble(
+        self, group: str, name: str, task: str | None = None, seeds: Iterable[int] | None = None
+    ) -> Path:
+        """Put the finished units of a group together into one map file: all, or some seeds'.
 
         Facts on which the units agree are the map's; so is a warning that any of them carries.
         `task` is what the task is called now: equal content may have had another name before.
@@ -86,6 +90,9 @@ class Store:
                 parts.append(load_map(path))
             except MapError as error:
                 logger.warning("%s", error)
+        if seeds is not None:
+            wanted = set(seeds)
+            parts = [part for part in parts if part.provenance["seed"] in wanted]
         whole = combine(parts)
         shared = {
             key: value
@@ -97,9 +104,9 @@ class Store:
             shared[WARNING] = warnings[0]
         if task is not None:
             shared["task"] = task
-        seeds = sorted({int(part.provenance["seed"]) for part in parts})
+        found = sorted({int(part.provenance["seed"]) for part in parts})
         return save_map(
-            Map(whole.data, {**shared, "seeds": seeds}), self.maps / f"{safe_name(name)}.nc"
+            Map(whole.data, {**shared, "seeds": found}), self.maps / f"{safe_name(name)}.nc"
         )
 
     def write_record(self, record: dict[str, Any]) -> Path:
@@ -107,13 +114,17 @@ class Store:
         return self.write_json("run.json", record)
 
     def write_json(self, name: str, content: dict[str, Any]) -> Path:
-        """Write plain data into the folder; the file appears whole or not at all."""
+        """Write plain data into the folder."""
+        return self.write_text(name, json.dumps(content, indent=1, ensure_ascii=False))
+
+    def write_text(self, name: str, text: str) -> Path:
+        """Write a text file into the folder; it appears whole or not at all."""
         path = self.folder / name
         temporary = path.with_name(f"{temporary_prefix()}{path.name}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with temporary.open("w", encoding="utf-8") as file:
-                json.dump(content, file, indent=1, ensure_ascii=False)
+                file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, path)
@@ -140,6 +151,15 @@ def map_name(model: str, task: str, method: str, group: str) -> str:
     """
     names = ".".join(Path(part).name or part for part in (model, task, method))
     return f"{names}-{group[:8]}"
+
+
+def joint_name(names: Sequence[str]) -> str:
+    """A name for what several maps share: short, and another one for other maps."""
+    if len(names) == 1:
+        return names[0]
+    digest = hashlib.sha256("\n".join(names).encode()).hexdigest()[:8]
+    first = names[0].rsplit("-", 1)[0]
+    return f"{first}+{len(names) - 1}-more-{digest}"
 
 
 def safe_name(name: str) -> str:

@@ -20,16 +20,24 @@ class Encoder(Protocol[Row]):
     def encode(self, prompt: str, target: str) -> Row: ...
 
 
-def encode_examples(
-    model: Encoder[Row], task: Task, examples: Sequence[Example]
+def encode_fitting(
+    model: Encoder[Row], examples: Sequence[Example]
 ) -> tuple[list[Example], list[Row]]:
-    """The examples that fit the model's context, and their tokens."""
+    """The examples that fit the model's context, maybe none, and their tokens."""
     rows: list[Any] = [model.encode(example.prompt, example.target) for example in examples]
     limit = model.spec.context
     fitting = [i for i, row in enumerate(rows) if limit is None or len(row) <= limit]
-    if not fitting:
-        raise TaskError(
-            f"no example of '{task.name}' fits the context of {model.spec.name}: they need "
-            f"{min(map(len, rows))} tokens or more, it holds {limit}."
-        )
     return [examples[i] for i in fitting], [rows[i] for i in fitting]
+
+
+def encode_examples(
+    model: Encoder[Row], task: Task, examples: Sequence[Example]
+) -> tuple[list[Example], list[Row]]:
+    """The examples that fit the model's context, and their tokens; none is a mistake."""
+    used, rows = encode_fitting(model, examples)
+    if not used:
+        raise TaskError(
+            f"no example of '{task.name}' fits the context of {model.spec.name}, which holds "
+            f"{model.spec.context} tokens."
+        )
+    return used, rows
