@@ -41,8 +41,7 @@ results: $(READY)
 	$(BIN)/headatlas gate --task syntax --seeds 10 --out $(RESULTS)/gating
 	$(BIN)/headatlas gate --task math --batch 4 --seeds 10 --out $(RESULTS)/gating
 	$(BIN)/headatlas check $(RESULTS)/gating --questions 32
-	$(BIN)/headatlas plot $(RESULTS)/gating --figure always-any --out $(RESULTS)/gating/figures/both.always-any.png
-	$(BIN)/headatlas gate $(PAIRS:%=--task %) --seeds 2 --out $(RESULTS)/word-pairs
+	$(BIN)/headatlas gate $(PAIRS:%=--task %) --seeds 1 --out $(RESULTS)/word-pairs
 	$(BIN)/headatlas check $(RESULTS)/word-pairs
 	$(BIN)/headatlas contrast --out $(RESULTS)/contrast
 	$(BIN)/python tools/schedules.py $(RESULTS)

@@ -11,7 +11,7 @@ from headatlas.errors import ModelError, VerificationError
 from headatlas.models.edit import Edit
 from headatlas.models.model import Model
 from headatlas.models.verify import continues_from_cache, require_verified, verify
-from small_things import tiny_llama
+from small_things import byte_tokenizer, tiny_hf, tiny_llama
 
 
 def results(model):
@@ -135,3 +135,22 @@ def test_verification_leaves_the_weights_alone(tiny):
 @pytest.mark.parametrize("kernel", ["eager", "sdpa"])
 def test_both_kernels_pass(kernel):
     require_verified(Model(build("qwen3", attention=kernel), None, kernel))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_short_number_format_excuses_no_edit_that_is_not_obeyed(monkeypatch, dtype):
+    model = Model(tiny_hf().to(dtype), byte_tokenizer(), "short")
+    assert [check.name for check in verify(model) if not check.passed] == []
+    assert model.packs
+    monkeypatch.setattr(Edit, "apply", lambda self, z, layer, offset: z)
+    failed = {check.name for check in verify(model) if not check.passed}
+    assert {"gate 0", "every head", "gradient"} <= failed
+
+
+def test_a_short_number_format_excuses_no_mask_that_is_not_obeyed(monkeypatch):
+    model = Model(tiny_hf().to(torch.bfloat16), byte_tokenizer(), "short")
+    monkeypatch.setattr(
+        "headatlas.models.packing._block_mask",
+        lambda owner, dtype: torch.zeros(1, 1, len(owner), len(owner), dtype=dtype),
+    )
+    assert not model.packs
