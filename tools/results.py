@@ -50,15 +50,24 @@ def draw_figures() -> None:
     folder = RESULTS / "gating" / "figures"
     maps = [drawn for _, drawn in sorted(maps_of("gating").items())]
     save_figure(draw("always-any", maps), folder / "both.always-any.png")
-    checks = [check["toggling"] for _, check in sorted(checks_of("gating").items())]
-    save_figure(toggling_figure(checks), folder / "both.toggling.png")
-    save_figure(contrast_figure(contrasts()), RESULTS / "contrast" / "figures" / "accuracy.png")
+    if checks := [check["toggling"] for _, check in sorted(checks_of("gating").items())]:
+        save_figure(toggling_figure(checks), folder / "both.toggling.png")
+    if (RESULTS / "contrast" / "checks").exists():
+        path = RESULTS / "contrast" / "figures" / "accuracy.png"
+        save_figure(contrast_figure(contrasts()), path)
 
 
 def page() -> str:
     """docs/results/gating.md"""
-    sections = (shares_section, toggling_section, held_out_section)
-    sections += (contrast_section, schedule_section, speed_section)
+    sections = {
+        "gating/maps": shares_section,
+        "gating/checks": toggling_section,
+        "word-pairs/checks": held_out_section,
+        "contrast/checks": contrast_section,
+        "schedule-times.json": schedule_section,
+        "bench.json": speed_section,
+    }
+    there = [section for needed, section in sections.items() if (RESULTS / needed).exists()]
     start = [
         "# Gating on the embedded model",
         text(
@@ -67,7 +76,7 @@ def page() -> str:
             "page; `make results` and `make bench` compute everything anew, which takes hours."
         ),
     ]
-    parts = [*start, *(part for section in sections for part in section())]
+    parts = [*start, *(part for section in there for part in section())]
     return "\n\n".join(parts) + "\n"
 
 

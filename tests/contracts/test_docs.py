@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import results
 import task_page
 from write_docs import cli_page
 
@@ -21,6 +22,11 @@ def test_the_page_of_tasks_is_up_to_date():
         assert figures[task.name]["task_hash"] == task.hash, "run 'make docs'"
     page = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
     assert page == task_page.page(), "run 'make docs'"
+
+
+def test_the_page_of_results_tells_what_is_stored_beside_it():
+    page = (ROOT / "docs" / "results" / "gating.md").read_text(encoding="utf-8")
+    assert page == results.page(), "run 'python tools/results.py'"
 
 
 def test_links_in_pages_lead_somewhere():

@@ -96,7 +96,11 @@ def show_held_out(task: str, rows: list[HeldOut]) -> None:
     table.title = f"{task}: {rows[0].questions} test questions"
     columns = ("gates", "heads on", "loss", "accuracy", "change of loss", "95 %", "better seeds")
     for column in columns:
-        table.add_column(column, justify="left" if column == "gates" else "right")
+        table.add_column(
+            column,
+            justify="left" if column == "gates" else "right",
+            no_wrap=column != "better seeds",
+        )
     for row in rows:
         plain = row.gates == "untouched"
         table.add_row(

@@ -87,7 +87,7 @@ class Gating:
 
     @classmethod
     def published(cls, **changes: Any) -> Gating:
-        """The schedule of the paper."""
+        """The schedule of the paper; the gradient is clipped as in its authors' code."""
         schedule = cls(steps=500, batch=64, rate=(0.1, 0.01), pushed_rate=(0.5, 0.1), settle=None)
         return replace(schedule, **changes)
 

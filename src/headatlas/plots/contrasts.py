@@ -24,7 +24,8 @@ def contrast_figure(rows: Sequence[Mapping[str, Any]]) -> Figure:
     panels: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         keeps, loses = (_form(row[side]) for side in SIDES)
-        panels.setdefault(f"keep {keeps}, forget {loses}", []).append(row)
+        title = f"keep {keeps}, forget {loses}" if keeps and loses else "keep one, forget the other"
+        panels.setdefault(title, []).append(row)
     most = max(len(each) for each in panels.values())
     figure, axes = grid(
         len(panels), 1, max(2.5, 0.95 * most), 1.7, share=False, gap=(0.3, 0.75), below=0.85
@@ -36,7 +37,7 @@ def contrast_figure(rows: Sequence[Mapping[str, Any]]) -> Figure:
             after = [row[f"{side}_after"] for row in group]
             panel.bar(places + offset, before, 0.36, color=colour, alpha=0.25)
             panel.bar(places + offset, after, 0.26, color=colour, label=word)
-        panel.set_xticks(places, [_name(row["retain"]) for row in group], fontsize=7)
+        panel.set_xticks(places, [_label(row) for row in group], fontsize=7)
         panel.set_ylim(0, 1)
         panel.set_ylabel("accuracy")
         strip(panel, title)
@@ -47,8 +48,10 @@ def contrast_figure(rows: Sequence[Mapping[str, Any]]) -> Figure:
 
 
 def _form(name: str) -> str:
-    return name.partition(":")[2] or "as is"
+    return name.partition(":")[2]
 
 
-def _name(name: str) -> str:
-    return name.partition(":")[0].replace("-", "-\n", 1)
+def _label(row: Mapping[str, Any]) -> str:
+    """The task that both sides are forms of, or both tasks."""
+    kept, lost = (str(row[side]).partition(":")[0] for side in SIDES)
+    return kept.replace("-", "-\n", 1) if kept == lost else f"{kept}\nnot {lost}"
