@@ -59,6 +59,7 @@ def test_pairs_of_tasks():
     pairs = TaskPairs((one,), (two,))
     assert pairs.name == "ab-not-xy"
     assert pairs.hash != TaskPairs((two,), (one,)).hash
+    assert TaskPairs((one, two), (two, one)).name == "ab+1-more-not-xy+1-more"
     with pytest.raises(TaskError, match="1 are to be retained and 0 forgotten"):
         TaskPairs((one,), ())
     with pytest.raises(TaskError, match="'ab' cannot be retained and forgotten at once"):

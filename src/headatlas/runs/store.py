@@ -20,6 +20,8 @@ from headatlas.maps.files import TEMPORARY, temporary_prefix
 from headatlas.runs.unit import Unit
 
 WARNING = "task_warning"
+LONGEST = 60
+"""Letters of a name that go into a file's name: file systems allow 255 bytes for all."""
 
 logger = logging.getLogger(__name__)
 
@@ -149,7 +151,7 @@ def map_name(model: str, task: str, method: str, group: str) -> str:
 
     The end of the name tells apart what has the same names but other content or settings.
     """
-    names = ".".join(Path(part).name or part for part in (model, task, method))
+    names = ".".join((Path(part).name or part)[:LONGEST] for part in (model, task, method))
     return f"{names}-{group[:8]}"
 
 

@@ -38,7 +38,8 @@ class TaskPairs:
 
     @property
     def name(self) -> str:
-        return "-not-".join("+".join(t.name for t in side) for side in (self.retain, self.forget))
+        more = f"+{len(self.retain) - 1}-more" if len(self.retain) > 1 else ""
+        return "-not-".join(side[0].name + more for side in (self.retain, self.forget))
 
     @property
     def hash(self) -> str:
