@@ -11,7 +11,7 @@ import pytest
 from headatlas.methods import METHODS
 from headatlas.tasks import Example, Task
 
-TASK = Task.of("t", [Example("ab " * i, "cd") for i in range(1, 4)])
+TASK = Task.of("t", [Example(f"{i} " + "ab " * (i % 3 + 1), "cd") for i in range(20)])
 
 
 @pytest.mark.parametrize("name", METHODS)
