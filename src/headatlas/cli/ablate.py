@@ -18,7 +18,7 @@ def ablate(
         str | None, typer.Option(help="Only these heads, as LAYER.HEAD: 3.5,4.0 (default: all).")
     ] = None,
     examples: Annotated[
-        int, typer.Option(min=2, help="So many test questions of the task, the first ones.")
+        int, typer.Option(min=2, help="So many test questions of the task, drawn by the seed.")
     ] = 32,
     seeds: Annotated[
         int, typer.Option(min=1, help="Draw the solved examples anew so many times.")
