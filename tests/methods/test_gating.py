@@ -93,6 +93,24 @@ def test_the_way_of_gates_and_loss_is_kept(tiny, task):
     assert data["loss"].sel(stage="free")[-10:].mean() < data["loss"].sel(stage="free")[:10].mean()
 
 
+def test_the_loss_is_the_mean_over_a_targets_tokens_then_over_examples(tiny):
+    """Targets of one and of four tokens weigh the same; one token after the other is the check."""
+    task = Task.of("t", [Example(f"ab {i} ", "c" if i % 2 else "cdef") for i in range(40)])
+    drawn = Gating(steps=1, batch=6).run(tiny, task, seed=3)
+    gates = torch.rand(3, 4, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    losses = []
+    for example in next(task.batches("train", 6, 3)):
+        row = tiny.encode(example.prompt, example.target)
+        with torch.no_grad(), tiny.editing(Edit(gate=gates.float())):
+            logprobs = tiny.hf(torch.tensor([row.ids])).logits[0].log_softmax(-1)
+        places = range(row.target_start, len(row))
+        losses.append(-np.mean([float(logprobs[at - 1, row.ids[at]]) for at in places]))
+    assert len({len(example.target) for example in next(task.batches("train", 6, 3))}) == 2
+    assert float(drawn.data["loss"].sel(seed=3, stage="free")[0]) == pytest.approx(
+        np.mean(losses), rel=1e-4
+    )
+
+
 def test_the_pressure_pushes_every_head_that_exists_and_none_past_the_clamp():
     theta = torch.zeros(2, 3)
     exists = torch.tensor([[True, True, True], [True, True, False]])
