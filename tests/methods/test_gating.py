@@ -42,6 +42,7 @@ def test_the_published_schedule_is_the_papers():
     assert [fit.rate for fit in fits.values()] == [(0.1, 0.01), (0.5, 0.1), (0.5, 0.1)]
     assert [fit.pressure for fit in fits.values()] == [0.0, 0.1, -0.1]
     assert {fit.clamp for fit in fits.values()} == {4.0}
+    assert {fit.memory for fit in fits.values()} == {0.999}
     assert {fit.settle for fit in fits.values()} == {None}
 
 
@@ -136,6 +137,19 @@ def test_the_rate_falls_linearly():
     assert snapshot_steps(3).tolist() == [1, 2, 3]
 
 
+@pytest.mark.parametrize("memory", [0.5, 0.999])
+def test_the_memory_is_adams(memory):
+    """A gradient of 1, then none: the second step is known by hand."""
+    plan = Fit(steps=2, rate=(1e-3, 1e-3), pressure=0.0, clip=None, memory=memory)
+
+    def loss(gate, step):
+        return 4 * gate.sum() if step == 0 else 0.0 * gate.sum()
+
+    found = fit_gates(torch.zeros(1, 1), torch.ones(1, 1, dtype=torch.bool), loss, plan).theta
+    second = (0.09 / 0.19) / math.sqrt(memory / (1 + memory))
+    assert float(found) == pytest.approx(-1e-3 * (1 + second), rel=1e-4)
+
+
 def test_a_fit_ends_when_its_gates_have_settled(tiny, task):
     settled = Gating(steps=200, batch=4, settle=5, pushed_rate=(1e-4, 1e-4))
     drawn = settled.run(tiny, task, seed=0)
@@ -213,6 +227,7 @@ def test_the_mean_baseline_stands_where_a_head_is_closed(tiny, task):
     [
         ({"steps": 0}, "steps of at least 1, not 0"),
         ({"rate": (0.0, 0.1)}, "a learning rate lies between 0 and 100, not at 0.0"),
+        ({"memory": 1.0}, "the memory of a fit lies between 0 and 1, not at 1.0"),
         ({"pressure": -0.1}, "positive number, not -0.1: it is used both ways"),
         ({"clip": 0.0}, "a positive clip, not 0.0"),
         ({"baseline": "median"}, "no baseline 'median': use zero or mean"),

@@ -59,6 +59,9 @@ class GatingOptions:
     pushed_rate: Annotated[
         str | None, typer.Option(help="Learning rate of the pushed fits, START,END.")
     ] = None
+    memory: Annotated[
+        float | None, typer.Option(help="β₂ of Adam: how long past gradients count.")
+    ] = None
     pressure: Annotated[
         float | None, typer.Option(help="λ of the pushed fits, used both ways.")
     ] = None
@@ -86,6 +89,7 @@ class GatingOptions:
             "batch": self.batch,
             "rate": _parse_rate(self.rate),
             "pushed_rate": _parse_rate(self.pushed_rate),
+            "memory": self.memory,
             "pressure": self.pressure,
             "clamp": self.clamp,
             "clip": self.clip,

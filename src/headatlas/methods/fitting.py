@@ -34,8 +34,8 @@ class Fit:
     """How gates are fitted: Adam with a learning rate that falls linearly, own clipping.
 
     `pressure` is λ: positive pushes every gate up, negative down, through the mean of the gates'
-    logits clamped to ±`clamp`. `settle` ends the fit once no gate has crossed 0.5 in so many
-    updates.
+    logits clamped to ±`clamp`. `memory` is Adam's β₂: a short fit wants a shorter one. `settle`
+    ends the fit once no gate has crossed 0.5 in so many updates.
     """
 
     steps: int
@@ -43,6 +43,7 @@ class Fit:
     pressure: float
     clamp: float = 4.0
     clip: float | None = 1.0
+    memory: float = 0.999
     settle: int | None = None
 
     def rate_at(self, step: int) -> float:
@@ -91,7 +92,7 @@ def fit_gates(
 ) -> Fitted:
     """Minimise loss(sigmoid(θ)) − λ · mean(clamp(θ)) over the heads that exist."""
     theta = start.clone().requires_grad_()
-    optimizer = torch.optim.Adam([theta], lr=plan.rate[0])
+    optimizer = torch.optim.Adam([theta], lr=plan.rate[0], betas=(0.9, plan.memory))
     losses = np.full(plan.steps, np.nan, np.float32)
     points = snapshot_steps(plan.steps)
     path = np.full((len(points), *start.shape), np.nan, np.float32)

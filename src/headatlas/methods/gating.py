@@ -39,7 +39,8 @@ class Gating:
     """Learn a gate on every head, free, pushed up and pushed down (Nam et al., arXiv 2505.13737).
 
     Gates are sigmoid(θ), θ from gates drawn uniformly by the seed. Loss = NLL of the target (mean
-    over its tokens, then over examples) − λ · mean(clamp(θ, −4, 4)). λ = 0 gives G; from G,
+    over its tokens, then over examples) − λ · mean(clamp(θ, −4, 4)), minimised by Adam with
+    β₂ = `memory`. λ = 0 gives G; from G,
     λ = +`pressure` gives G⁺ and λ = −`pressure` gives G⁻. Then, per head: `facilitation` = G⁻ (on
     although pushed off), `interference` = 1 − G⁺ (off although pushed on), `irrelevance` =
     G⁺·(1 − G⁻) (goes where it is pushed).
@@ -53,11 +54,12 @@ class Gating:
     """
 
     seeds: int = 1
-    steps: int = 36
+    steps: int = 26
     pushed_steps: int | None = None
-    batch: int = 8
-    rate: tuple[float, float] = (0.5, 0.1)
-    pushed_rate: tuple[float, float] = (0.5, 0.1)
+    batch: int = 32
+    rate: tuple[float, float] = (0.3, 0.05)
+    pushed_rate: tuple[float, float] = (0.6, 0.1)
+    memory: float = 0.95
     pressure: float = 0.1
     clamp: float = 4.0
     clip: float | None = 1.0
@@ -75,6 +77,8 @@ class Gating:
         for rate in (*self.rate, *self.pushed_rate):
             if not 0 < rate <= HIGHEST_RATE:
                 raise HeadAtlasError(f"a learning rate lies between 0 and 100, not at {rate}.")
+        if not 0 <= self.memory < 1:
+            raise HeadAtlasError(f"the memory of a fit lies between 0 and 1, not at {self.memory}.")
         if not 0 < self.pressure < float("inf"):
             raise HeadAtlasError(
                 f"the pressure λ is a positive number, not {self.pressure}: it is used both ways."
@@ -88,7 +92,7 @@ class Gating:
     @classmethod
     def published(cls, **changes: Any) -> Gating:
         """The schedule of the paper; the gradient is clipped as in its authors' code."""
-        schedule = cls(steps=500, batch=64, rate=(0.1, 0.01), pushed_rate=(0.5, 0.1), settle=None)
+        schedule = cls(steps=500, batch=64, rate=(0.1, 0.01), pushed_rate=(0.5, 0.1), memory=0.999)
         return replace(schedule, **changes)
 
     def settings(self) -> dict[str, Any]:
@@ -114,6 +118,7 @@ class Gating:
                 pressure=pressures[stage],
                 clamp=self.clamp,
                 clip=self.clip,
+                memory=self.memory,
                 settle=self.settle,
             )
             for stage in STAGES
