@@ -76,6 +76,20 @@ def test_running_again_computes_only_the_missing_seed(headatlas, gated, tiny_fol
     assert path.read_bytes() == before
 
 
+def test_another_threshold_reads_the_same_gates_anew(headatlas, gated, tiny_folder, tasks):
+    out, _ = gated
+    drawn = load_map(next((out / "maps").glob("tiny.a.gating*.nc")))
+    (path,) = (out / "tables").glob("tiny.a.*.csv")
+    words = ("gate", "--model", tiny_folder, "--task", tasks[0], "--out", out, *FAST)
+    for threshold in (0.05, 0.5):
+        code, printed, _ = headatlas(*words, "--threshold", threshold)
+        assert code == 0
+        assert "0 units computed" in printed
+        rows = csv.DictReader(path.read_text().splitlines())
+        counts = [int(row["seeds_facilitating"]) for row in rows]
+        assert sum(counts) == int((drawn["facilitation"] >= threshold).sum())
+
+
 @pytest.mark.parametrize("figure", ["always-any", "distributions", "gates"])
 def test_figures_of_all_maps_in_the_folder(headatlas, gated, tmp_path, figure):
     out, _ = gated
@@ -146,6 +160,10 @@ def test_leave_one_out_learns_from_the_others(headatlas, tiny_folder, tasks, tmp
     [
         (("gate", "--rate", "fast", "--out", "o"), "'fast' is no learning rate: write START,END"),
         (("gate", "--pressure", "0", "--out", "o"), "the pressure λ is a positive number, not 0.0"),
+        (
+            ("gate", "--threshold", "1", "--out", "o"),
+            "--threshold lies between 0 and 1, not at 1.0",
+        ),
         (("contrast", "--retain", "antonym", "--out", "o"), "every --retain needs a --forget"),
         (("check", "{gated}", "--task", "ioi"), "there is no gating map of 'ioi' in"),
         (("check", "{gated}"), "the map of 'a' was made from a file: name it with --task"),

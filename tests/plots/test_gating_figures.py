@@ -138,8 +138,11 @@ def test_toggling_and_contrast_figures():
     assert mean.get_ydata().tolist() == [0, -1.5, -2.5]
     row = {"retain": "antonym:icl", "forget": "antonym:instruction"}
     numbers = {"retain_before": 0.9, "retain_after": 0.8, "forget_before": 0.7, "forget_after": 0.0}
+    numbers |= {"retain_after_interval": [0.7, 0.9], "forget_after_interval": [0.0, 0.1]}
     other = {"retain": "antonym:instruction", "forget": "antonym:icl"}
     figure = contrast_figure([row | numbers, other | numbers])
     assert texts(figure) == ["keep icl, forget instruction", "keep instruction, forget icl"]
     heights = sorted(round(bar.get_height(), 2) for bar in figure.axes[0].patches[:4])
     assert heights == [0.0, 0.7, 0.8, 0.9]
+    (line,) = figure.axes[0].collections[0].get_segments()
+    assert line[:, 1].tolist() == [0.7, 0.9]

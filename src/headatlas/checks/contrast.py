@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from headatlas.checks.measure import Questions, answer
+from headatlas.maps.spread import share_interval
 
 if TYPE_CHECKING:
     from headatlas.maps import Map
@@ -57,7 +58,12 @@ class Contrasted:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"possible": self.possible, "holds": self.holds}
+        """All numbers; 95 % intervals are over questions."""
+        intervals = {
+            f"{name}_interval": list(share_interval(getattr(self, name), self.questions))
+            for name in ("retain_before", "retain_after", "forget_before", "forget_after")
+        }
+        return asdict(self) | intervals | {"possible": self.possible, "holds": self.holds}
 
 
 def check_contrast(

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from headatlas.cli import options as given
-from headatlas.cli.gate import Schedule
+from headatlas.cli.gate import Schedule, parse_rate
 from headatlas.cli.screen import note, stdout, waiting
 from headatlas.errors import DivergedError, HeadAtlasError
 
@@ -50,6 +50,13 @@ def contrast(
     ),
     steps: Annotated[int | None, typer.Option(min=1, help="Updates.")] = None,
     batch: Annotated[int | None, typer.Option(min=1, help="Questions an update and side.")] = None,
+    rate: Annotated[str | None, typer.Option(help="Learning rate, START,END: 0.1,0.01.")] = None,
+    pressure: Annotated[
+        float | None, typer.Option(help="λ: heads that neither side needs are pushed off by it.")
+    ] = None,
+    margin: Annotated[
+        float | None, typer.Option(help="Nats by which the forgotten side is to be less likely.")
+    ] = None,
     model: given.ModelOptions,
     files: given.FileOptions,
 ) -> None:
@@ -79,7 +86,13 @@ def contrast(
             f"every --retain needs a --forget: {len(retain or ())} and {len(forget or ())} are "
             "given."
         )
-    changes: dict[str, Any] = {"steps": steps, "batch": batch}
+    changes: dict[str, Any] = {
+        "steps": steps,
+        "batch": batch,
+        "rate": parse_rate(rate),
+        "pressure": pressure,
+        "margin": margin,
+    }
     changes = {name: value for name, value in changes.items() if value is not None}
     method = Contrast.published(**changes) if schedule == "paper" else Contrast(**changes)
     groups = _groups(retain, forget, lambda name: files.load(name, model.download))

@@ -87,8 +87,8 @@ class GatingOptions:
             "steps": self.steps,
             "pushed_steps": self.pushed_steps,
             "batch": self.batch,
-            "rate": _parse_rate(self.rate),
-            "pushed_rate": _parse_rate(self.pushed_rate),
+            "rate": parse_rate(self.rate),
+            "pushed_rate": parse_rate(self.pushed_rate),
             "memory": self.memory,
             "pressure": self.pressure,
             "clamp": self.clamp,
@@ -114,6 +114,9 @@ def gate(
         ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Learn gates anew so many times.")] = 10,
+    threshold: Annotated[
+        float, typer.Option(help="The score from which a head has a role, in tables.")
+    ] = 0.5,
     gating: GatingOptions,
     model: given.ModelOptions,
     files: given.FileOptions,
@@ -135,12 +138,14 @@ def gate(
         from headatlas.cli.work import load_verified, name_files, write_run
         from headatlas.runs.store import Store
 
+    if not 0 < threshold < 1:
+        raise HeadAtlasError(f"--threshold lies between 0 and 1, not at {threshold}.")
     names = list(dict.fromkeys(task or ["singular-plural"]))
     method = gating.method()
     chosen = [files.load(name, model.download) for name in names]
     Store(out).check()
     loaded, checks = load_verified(model)
-    runs, written = gate_tasks(loaded, checks, chosen, method, seeds, out)
+    runs, written = gate_tasks(loaded, checks, chosen, method, seeds, out, threshold)
     name_files([*written, write_run(out, runs)])
 
 
@@ -151,6 +156,7 @@ def gate_tasks(
     method: Gating,
     seeds: int,
     out: Path,
+    threshold: float = 0.5,
 ) -> tuple[list[Finished], list[Path]]:
     """Gate some tasks, print what was found, and write maps, tables and the figure of all."""
     from headatlas.cli.work import draw_maps, run_method
@@ -170,22 +176,22 @@ def gate_tasks(
     paths = [run.path for run in runs]
     maps = [load_map(path) for path in paths]
     tables = [
-        Store(out).write_text(f"tables/{path.stem}.heads.csv", heads_csv(drawn))
+        Store(out).write_text(f"tables/{path.stem}.heads.csv", heads_csv(drawn, threshold))
         for drawn, path in zip(maps, paths, strict=True)
     ]
     figures = draw_maps(maps, "always-any", out, joint_name([path.stem for path in paths]))
-    show_shares(maps)
-    show_overlaps(maps)
+    show_shares(maps, threshold)
+    show_overlaps(maps, threshold)
     for drawn in maps:
-        show_unstable(drawn)
+        show_unstable(drawn, threshold)
     return runs, [*paths, *tables, *figures]
 
 
-def heads_csv(drawn: Map) -> str:
+def heads_csv(drawn: Map, threshold: float) -> str:
     """The table of all heads as CSV."""
     from headatlas.maps.roles import head_table
 
-    rows = head_table(drawn)
+    rows = head_table(drawn, threshold)
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -198,9 +204,9 @@ def _rounded(value: object) -> object:
     return f"{value:.4f}" if isinstance(value, float) else value
 
 
-def show_shares(maps: list[Map]) -> None:
+def show_shares(maps: list[Map], threshold: float) -> None:
     """Print the share of facilitating and interfering heads, always and ever, of every task."""
-    from headatlas.maps.roles import shares
+    from headatlas.maps.roles import THRESHOLD, shares
 
     table = Table(box=None, pad_edge=False)
     for column in ("task", "heads", "facilitating", "interfering", "published F / N, 10 seeds"):
@@ -208,9 +214,10 @@ def show_shares(maps: list[Map]) -> None:
     found: list[tuple[str, ...]] = []
     for drawn in maps:
         task, seeds = str(drawn.provenance.get("task")), drawn.data.sizes["seed"]
-        for rule, share in shares(drawn).items():
+        for rule, share in shares(drawn, threshold).items():
             own = (f"{share[name]:.1%}" for name in ("facilitation", "interference"))
-            found.append((task, f"{rule}, {seeds} seeds", *own, _published(drawn, rule)))
+            known = _published(drawn, rule) if threshold == THRESHOLD else ""
+            found.append((task, f"{rule}, {seeds} seeds", *own, known))
     for row in found:
         table.add_row(*row)
     if not any(row[-1] for row in found):
@@ -231,13 +238,14 @@ def _published(drawn: Map, rule: str) -> str:
     return f"{known[0]:.1f}% / {known[1]:.1f}%" if known else ""
 
 
-def show_overlaps(maps: list[Map]) -> None:
+def show_overlaps(maps: list[Map], threshold: float) -> None:
     """Say how many heads seeds, and tasks, have in common."""
     from headatlas.maps.roles import overlap, seed_overlap
 
     for drawn in maps:
         if drawn.data.sizes["seed"] > 1:
-            shares = [seed_overlap(drawn, name) for name in ("facilitation", "interference")]
+            scores = ("facilitation", "interference")
+            shares = [seed_overlap(drawn, name, threshold) for name in scores]
             stdout.print(
                 f"{drawn.provenance.get('task')}: two seeds share {shares[0]:.0%} of the heads "
                 f"that facilitate in either, and {shares[1]:.0%} of those that interfere",
@@ -245,7 +253,7 @@ def show_overlaps(maps: list[Map]) -> None:
             )  # fmt: skip
     for one, two in combinations(maps, 2):
         first, second = (each.aggregate("always")["facilitation"] for each in (one, two))
-        both = overlap(first, second)
+        both = overlap(first, second, threshold)
         names = " and ".join(str(each.provenance.get("task")) for each in (one, two))
         stdout.print(
             f"{names}: {both.common} heads always facilitate both, {both.share:.0%} of those that "
@@ -254,11 +262,11 @@ def show_overlaps(maps: list[Map]) -> None:
         )  # fmt: skip
 
 
-def show_unstable(drawn: Map) -> None:
+def show_unstable(drawn: Map, threshold: float) -> None:
     """Say which heads facilitate in some seeds and interfere in others."""
     from headatlas.maps.roles import unstable_heads
 
-    heads = sorted(unstable_heads(drawn), key=lambda each: -min(each[2:]))
+    heads = sorted(unstable_heads(drawn, threshold), key=lambda each: -min(each[2:]))
     if not heads:
         return
     shown = ", ".join(f"{layer}.{head} ({f}/{n})" for layer, head, f, n in heads[:UNSTABLE_SHOWN])
@@ -269,7 +277,8 @@ def show_unstable(drawn: Map) -> None:
     )
 
 
-def _parse_rate(text: str | None) -> tuple[float, float] | None:
+def parse_rate(text: str | None) -> tuple[float, float] | None:
+    """The two ends of a learning rate as the user writes them."""
     if text is None:
         return None
     try:

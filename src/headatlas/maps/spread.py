@@ -36,3 +36,16 @@ def mean_interval(values: FloatArray, questions: Sequence[str]) -> tuple[float, 
         return math.nan, math.nan
     reach = float(t.ppf(0.975, len(set(questions)) - 1)) * error
     return mean - reach, mean + reach
+
+
+def share_interval(share: float, count: float) -> tuple[float, float]:
+    """The 95 % Wilson interval of a share of so many cases.
+
+    >>> low, high = share_interval(0.0, 36)
+    >>> low, round(high, 3)
+    (0.0, 0.096)
+    """
+    z2 = 1.959964**2
+    middle = (share + z2 / (2 * count)) / (1 + z2 / count)
+    reach = (z2 * (share * (1 - share) / count + z2 / (4 * count**2))) ** 0.5 / (1 + z2 / count)
+    return max(0.0, middle - reach), min(1.0, middle + reach)

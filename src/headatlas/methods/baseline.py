@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from headatlas.errors import TaskError
-from headatlas.maps.spread import mean_error, mean_interval
+from headatlas.maps.spread import mean_error, mean_interval, share_interval
 from headatlas.models.tokens import Tokens, common_prefix
 
 if TYPE_CHECKING:
@@ -247,7 +247,4 @@ def _share_interval(right: FloatArray, questions: Sequence[str]) -> tuple[float,
     if 0 < share < 1 and error > 0:
         worth = share * (1 - share) / error**2
         count = min(max(worth, count), float(len(right)))
-    z2 = 1.959964**2
-    middle = (share + z2 / (2 * count)) / (1 + z2 / count)
-    reach = (z2 * (share * (1 - share) / count + z2 / (4 * count**2))) ** 0.5 / (1 + z2 / count)
-    return max(0.0, middle - reach), min(1.0, middle + reach)
+    return share_interval(share, count)

@@ -17,7 +17,7 @@ SIDES = {"retain": ("retained", "#0072b2"), "forget": ("forgotten", "#d55e00")}
 
 
 def contrast_figure(rows: Sequence[Mapping[str, Any]]) -> Figure:
-    """Bars of accuracy per task: pale for the untouched model, full under the gates.
+    """Bars of accuracy per task: pale for the untouched model, full under the gates (95 %).
 
     `rows` is what `Contrasted.as_dict` gives; pairs that keep the same form share a panel.
     """
@@ -37,6 +37,8 @@ def contrast_figure(rows: Sequence[Mapping[str, Any]]) -> Figure:
             after = [row[f"{side}_after"] for row in group]
             panel.bar(places + offset, before, 0.36, color=colour, alpha=0.25)
             panel.bar(places + offset, after, 0.26, color=colour, label=word)
+            bounds = np.array([row[f"{side}_after_interval"] for row in group]).T
+            panel.vlines(places + offset, *bounds, color="black", linewidth=0.8)
         panel.set_xticks(places, [_label(row) for row in group], fontsize=7)
         panel.set_ylim(0, 1)
         panel.set_ylabel("accuracy")
