@@ -165,9 +165,10 @@ def bench(updates: int) -> dict[str, Any]:
         sides = {
             "headatlas": ours(model, given),
             "package, float32": theirs(model, given, float32=True),
-            "package as it is": theirs(model, given, float32=False),
         }
         seconds = in_turns(sides, updates)
+        print("  the package as it is, one update …", flush=True)
+        seconds["package as it is"] = theirs(model, given, float32=False)(1)
         best = min(seconds["package, float32"], seconds["package as it is"])
         operations, tokens = update_operations(model, given)
         limit = matrix_limit()

@@ -359,8 +359,8 @@ def speed_section() -> list[str]:
             "`make bench`: seconds an update of this project and of the package "
             "`nam-causal-head-gating`, in turns in one run (32 prompts; few-shot: 64 shared tokens "
             "and 8 of their own). On a CPU the package computes in bfloat16, which this machine "
-            "only emulates; with that switched off it computes in float32. 'Faster' is against "
-            "the better of the two."
+            "only emulates, so slowly that one update is timed; with that switched off it computes "
+            "in float32. 'Faster' is against the better of the two."
         ),
         table(["prompts", *sides, "faster", "of the matrix-multiply limit"], rows),
         text(

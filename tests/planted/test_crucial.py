@@ -21,7 +21,7 @@ def task():
 
 @pytest.fixture(scope="module")
 def gates(planted, task):
-    return Gating(seeds=3).run(planted, task)
+    return Gating(seeds=3, batch=16).run(planted, task)
 
 
 def test_the_task_needs_every_crucial_head(planted, task):

@@ -22,7 +22,7 @@ def task():
 
 @pytest.fixture(scope="module")
 def gates(planted, task):
-    return Gating(seeds=3).run(planted, task)
+    return Gating(seeds=3, batch=16).run(planted, task)
 
 
 def test_saboteurs_do_harm_together_and_alone(planted, embedded, task):
