@@ -107,6 +107,12 @@ def test_check_writes_what_it_finds(headatlas, gated, tasks):
     assert [row["gates"] for row in found["held_out"]][:2] == ["untouched", "G"]
     assert set(found["toggling"]["holds"]) == {"facilitation", "interference", "irrelevance"}
     assert len(list((out / "figures").glob("*.toggling.png"))) == 1
+    code, again, error = headatlas("check", out, "--task", tasks[0], "--questions", "4")
+    assert code == 0
+    assert "was checked before" in " ".join(error.split())
+    assert again == printed
+    code, _, error = headatlas("check", out, "--task", tasks[0], "--questions", "5")
+    assert "was checked before" not in " ".join(error.split())
 
 
 @pytest.mark.parametrize("hard", [False, True])

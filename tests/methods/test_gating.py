@@ -89,8 +89,12 @@ def test_the_way_of_gates_and_loss_is_kept(tiny, task):
     assert int(np.isfinite(data["loss"].sel(stage="plus")).sum()) == 5
     for stage, name in (("free", "gate"), ("plus", "gate_plus"), ("minus", "gate_minus")):
         path = data["gate_path"].sel(stage=stage)
-        last = path.isel(point=int((data["point_step"].sel(stage=stage) > 0).sum()) - 1)
+        last = path.isel(point=int((data["point_step"].sel(stage=stage) >= 0).sum()) - 1)
         np.testing.assert_allclose(last, data[name], atol=1e-6)
+    starts = data["gate_path"].isel(point=0)
+    assert int(data["point_step"].max()) == 60
+    assert (data["point_step"].isel(point=0) == 0).all()
+    np.testing.assert_allclose(starts.sel(stage="minus"), data["gate"], atol=1e-6)
     assert data["loss"].sel(stage="free")[-10:].mean() < data["loss"].sel(stage="free")[:10].mean()
 
 
@@ -134,7 +138,7 @@ def test_the_rate_falls_linearly():
     assert math.isclose(plan.rate_at(500), 0.1)
     assert snapshot_steps(500)[-1] == 500
     assert len(snapshot_steps(500)) == 40
-    assert snapshot_steps(3).tolist() == [1, 2, 3]
+    assert snapshot_steps(3).tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("memory", [0.5, 0.999])

@@ -73,6 +73,12 @@ class Toggling:
     def as_dict(self) -> dict[str, Any]:
         return asdict(self) | {"holds": self.holds()}
 
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> Toggling:
+        """What `as_dict` has stored."""
+        curves = [Curve(**each) for each in stored["curves"]]
+        return cls(stored["task"], stored["seeds"], stored["questions"], curves)
+
 
 def _sign(curve: Curve, wanted: int) -> bool | None:
     if curve.low > 0 or curve.high < 0:

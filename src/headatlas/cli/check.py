@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +11,7 @@ from rich.table import Table
 
 from headatlas.cli import options as given
 from headatlas.cli.again import StoredModelOptions
-from headatlas.cli.screen import progress_bar, stdout, waiting
+from headatlas.cli.screen import note, progress_bar, stdout, waiting
 from headatlas.errors import HeadAtlasError
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def check(
     Toggling: heads are switched in the order of each score, starting from G⁺; the target's
     log-probability should fall for facilitation, rise for interference and stay for irrelevance.
     Held-out: loss on test questions under the learned gates, also made hard (0 or 1), against the
-    untouched model. Results and figures go into DIR.
+    untouched model. Results and figures go into DIR; a map that was checked before is not asked
+    again.
 
     \b
     Examples:
@@ -47,8 +49,8 @@ def check(
       headatlas check atlas --task math --questions 32
     """
     with waiting("starting"):
-        from headatlas.checks.held_out import held_out
-        from headatlas.checks.toggling import toggle, toggling_passes
+        from headatlas.checks.held_out import HeldOut, held_out
+        from headatlas.checks.toggling import Toggling, toggle, toggling_passes
         from headatlas.cli.again import gating_maps, load_verified_for, of_tasks, task_of
         from headatlas.cli.work import name_files
         from headatlas.plots import FORMATS, save_figure
@@ -69,17 +71,22 @@ def check(
         if asked is None:
             continue
         seeds = int(drawn.data.sizes["seed"])
-        with progress_bar(f"checking {asked.name}", 6 * seeds + toggling_passes(drawn)) as move:
-            rows = held_out(loaded, asked, drawn, limit=questions, report=move)
-            curves = toggle(loaded, asked, drawn, limit=max(2, questions // 2), report=move)
-        show_held_out(asked.name, rows)
-        show_toggling(curves)
-        result: dict[str, Any] = {
+        subject: dict[str, Any] = {
             "map": name,
-            "task": asked.name,
-            "held_out": [row.as_dict() for row in rows],
-            "toggling": curves.as_dict(),
+            "map_hash": store.hash_of_map(name),
+            "questions": questions,
         }
+        if (result := finished_check(folder / "checks" / f"{name}.json", subject)) is None:
+            with progress_bar(f"checking {asked.name}", 6 * seeds + toggling_passes(drawn)) as move:
+                rows = held_out(loaded, asked, drawn, limit=questions, report=move)
+                curves = toggle(loaded, asked, drawn, limit=max(2, questions // 2), report=move)
+            result = subject | {
+                "task": asked.name,
+                "held_out": [row.as_dict() for row in rows],
+                "toggling": curves.as_dict(),
+            }
+        show_held_out(asked.name, [HeldOut(**row) for row in result["held_out"]])
+        show_toggling(Toggling.from_dict(result["toggling"]))
         written.append(store.write_json(f"checks/{name}.json", result))
         figure = toggling_figure([result["toggling"]])
         written += [
@@ -88,6 +95,18 @@ def check(
     if not written:
         raise HeadAtlasError(f"no map in {folder} could be checked.")
     name_files(written)
+
+
+def finished_check(path: Path, subject: dict[str, Any]) -> dict[str, Any] | None:
+    """The stored check of this very map with as many questions, if there is one."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(found, dict) or not subject.items() <= found.items():
+        return None
+    note(f"the map {subject['map']} was checked before: its check is shown again")
+    return found
 
 
 def show_held_out(task: str, rows: list[HeldOut]) -> None:

@@ -15,7 +15,7 @@ from headatlas.errors import DivergedError
 from headatlas.models.spec import ModelSpec
 
 POINTS = 40
-"""Snapshots of the gates that are kept of a fit, the last one included."""
+"""Snapshots of the gates that are kept of a fit, from the start to the end."""
 
 DIVERGED = 5.0
 """Nats above its start at which a loss, averaged over `SMOOTHED` updates, counts as diverged."""
@@ -83,8 +83,8 @@ def existing_heads(spec: ModelSpec) -> Tensor:
 
 
 def snapshot_steps(steps: int) -> NDArray[np.int32]:
-    """The updates (counted from 1) after which the gates are kept."""
-    return np.unique(np.linspace(1, steps, min(POINTS, steps)).round().astype(np.int32))
+    """After how many updates the gates are kept; 0 is before the first."""
+    return np.unique(np.linspace(0, steps, min(POINTS, steps + 1)).round().astype(np.int32))
 
 
 def fit_gates(
@@ -96,6 +96,7 @@ def fit_gates(
     losses = np.full(plan.steps, np.nan, np.float32)
     points = snapshot_steps(plan.steps)
     path = np.full((len(points), *start.shape), np.nan, np.float32)
+    path[0] = start.sigmoid().numpy()
     open_now, unchanged = start > 0, 0
     for step in range(plan.steps):
         optimizer.param_groups[0]["lr"] = plan.rate_at(step)

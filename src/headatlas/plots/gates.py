@@ -47,7 +47,7 @@ def trajectories(maps: Sequence[Map], *, seed: int | None = None) -> Figure:
         above, below = axes[0][column], axes[1][column]
         steps = data["point_step"].sel(stage=stage).to_numpy()
         path = data["gate_path"].sel(stage=stage).to_numpy()  # point layer head
-        kept = (steps > 0) & np.isfinite(path).any((1, 2))
+        kept = (steps >= 0) & np.isfinite(path).any((1, 2))
         for role in (IRRELEVANT, "", FACILITATING, INTERFERING):
             chosen = final == role if role else ~np.isin(final, [*COLOURS, ""])
             lines = path[kept][:, chosen]
