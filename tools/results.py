@@ -7,6 +7,7 @@ docs/results/; without FOLDER only the page is written anew, from what is there.
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import sys
 from itertools import combinations
@@ -19,6 +20,7 @@ import numpy as np
 from headatlas.maps import Map, load_map
 from headatlas.maps.published import PUBLISHED
 from headatlas.maps.roles import overlap, seed_overlap, shares, unstable_heads
+from headatlas.methods.gating import PUSHED_LONGER
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results"
@@ -327,7 +329,7 @@ def _halves(seeds: int) -> list[list[int]]:
 
 def _schedule(drawn: Map) -> str:
     settings = drawn.provenance["settings"]
-    pushed = settings["pushed_steps"] or settings["steps"]
+    pushed = settings["pushed_steps"] or math.ceil(PUSHED_LONGER * settings["steps"])
     rates = [" → ".join(map(str, settings[key])) for key in ("rate", "pushed_rate")]
     seeds = ", ".join(map(str, drawn.data["seed"].to_numpy().tolist()))
     return (

@@ -50,7 +50,8 @@ class GatingOptions:
     ] = Schedule.default
     steps: Annotated[int | None, typer.Option(min=1, help="Updates of the free fit.")] = None
     pushed_steps: Annotated[
-        int | None, typer.Option(min=1, help="Updates of each pushed fit (default: as --steps).")
+        int | None,
+        typer.Option(min=1, help="Updates of each pushed fit (default: half as many again)."),
     ] = None
     batch: Annotated[int | None, typer.Option(min=1, help="Questions an update.")] = None
     rate: Annotated[
