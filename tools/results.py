@@ -7,7 +7,6 @@ docs/results/; without FOLDER only the page is written anew, from what is there.
 from __future__ import annotations
 
 import json
-import math
 import shutil
 import sys
 from itertools import combinations
@@ -20,7 +19,6 @@ import numpy as np
 from headatlas.maps import Map, load_map
 from headatlas.maps.published import PUBLISHED
 from headatlas.maps.roles import overlap, seed_overlap, shares, unstable_heads
-from headatlas.methods.gating import PUSHED_LONGER
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results"
@@ -329,11 +327,12 @@ def _halves(seeds: int) -> list[list[int]]:
 
 def _schedule(drawn: Map) -> str:
     settings = drawn.provenance["settings"]
-    pushed = settings["pushed_steps"] or math.ceil(PUSHED_LONGER * settings["steps"])
+    losses = drawn.data["loss"].isel(seed=0).transpose("stage", "step")
+    updates = " + ".join(str(int(np.isfinite(each).sum())) for each in losses)
     rates = [" → ".join(map(str, settings[key])) for key in ("rate", "pushed_rate")]
     seeds = ", ".join(map(str, drawn.data["seed"].to_numpy().tolist()))
     return (
-        f"{settings['steps']} + {pushed} + {pushed} updates at batch {settings['batch']}, rates "
+        f"{updates} updates at batch {settings['batch']}, rates "
         f"{rates[0]} and {rates[1]}, seeds {seeds}"
     )
 

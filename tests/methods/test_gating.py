@@ -75,8 +75,8 @@ def test_seeds_share_nothing(tiny, task):
     alone = SHORT.run(tiny, task, seed=2)
     assert together.data["seed"].to_numpy().tolist() == [0, 1, 2]
     for name in alone.variables:
-        assert np.array_equal(together[name].sel(seed=2), alone[name].sel(seed=2))
-    assert np.array_equal(together.data["loss"].sel(seed=2), alone.data["loss"].sel(seed=2))
+        np.testing.assert_array_equal(together[name].sel(seed=2), alone[name].sel(seed=2))
+    np.testing.assert_array_equal(together.data["loss"].sel(seed=2), alone.data["loss"].sel(seed=2))
     first = together["gate_path"].sel(stage="free").isel(point=0)
     assert not np.allclose(first.sel(seed=0), first.sel(seed=1))
 
