@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from headatlas.methods import Gating
 from headatlas.tasks import load_task
-from planted.variants import CRUCIAL, check_dead_heads, plant, score_without, scores_of
+from planted.variants import CRUCIAL, LONGER, check_dead_heads, plant, score_without, scores_of
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +20,7 @@ def task():
 
 @pytest.fixture(scope="module")
 def gates(planted, task):
-    return Gating(seeds=3, batch=16).run(planted, task)
+    return LONGER.run(planted, task)
 
 
 def test_the_task_needs_every_crucial_head(planted, task):

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from headatlas.checks.held_out import held_out
-from headatlas.methods import Gating
 from headatlas.tasks import load_task
-from planted.variants import SABOTEURS, check_dead_heads, plant, score_without, scores_of
+from planted.variants import LONGER, SABOTEURS, check_dead_heads, plant, score_without, scores_of
 
 
 @pytest.fixture(scope="module")
@@ -22,14 +21,14 @@ def task():
 
 @pytest.fixture(scope="module")
 def gates(planted, task):
-    return Gating(seeds=3, batch=16).run(planted, task)
+    return LONGER.run(planted, task)
 
 
 def test_saboteurs_do_harm_together_and_alone(planted, embedded, task):
     damaged = score_without(planted, task)
-    assert damaged < score_without(embedded, task) - 1
+    assert -4 < damaged < score_without(embedded, task) - 1
     for saboteur in SABOTEURS:
-        assert score_without(planted, task, saboteur) > damaged + 0.1, saboteur
+        assert score_without(planted, task, saboteur) > damaged + 0.3, saboteur
 
 
 def test_dead_heads_are_irrelevant_and_nothing_else(gates):

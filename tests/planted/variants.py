@@ -7,17 +7,22 @@ import copy
 import numpy as np
 import torch
 
+from headatlas.methods import Gating
 from headatlas.models.edit import remove_heads
 from headatlas.models.model import Model
 
 DEAD = ((3, 4), (9, 0), (17, 8), (22, 2), (27, 6))
-SABOTEURS = ((10, 3), (11, 6), (20, 4), (23, 5))
+SABOTEURS = ((12, 2), (16, 5), (24, 4), (25, 1))
 CRUCIAL = ((0, 6), (1, 3), (8, 1), (20, 5))
 """The four heads whose removal hurts singular-plural most, by the model's ablation map."""
 
+LONGER = Gating(seeds=3, steps=36, batch=8, rate=(0.5, 0.1), pushed_rate=(0.5, 0.1), memory=0.999)
+"""More updates with fewer questions: every head's part is to be found, in every seed."""
+
 D_HEAD = 64
 NOISE = 5.0
-"""Spread of a saboteur's output projection, in spreads of the weights: it harms, and no more."""
+"""Spread of a saboteur's output projection, in spreads of the weights: it harms, but the model is
+not lost."""
 
 
 def plant(embedded, dead=DEAD, saboteurs=(), noise=NOISE):

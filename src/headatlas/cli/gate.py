@@ -51,7 +51,7 @@ class GatingOptions:
     steps: Annotated[int | None, typer.Option(min=1, help="Updates of the free fit.")] = None
     pushed_steps: Annotated[
         int | None,
-        typer.Option(min=1, help="Updates of each pushed fit (default: half as many again)."),
+        typer.Option(min=1, help="Updates of each pushed fit (default: as --steps)."),
     ] = None
     batch: Annotated[int | None, typer.Option(min=1, help="Questions an update.")] = None
     rate: Annotated[

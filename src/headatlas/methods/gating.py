@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -32,9 +31,6 @@ LOOKED_AT = 256
 """Train examples whose length is looked at before the work begins."""
 
 HIGHEST_RATE = 100.0
-PUSHED_LONGER = 1.5
-"""How many times as long as the free fit the pushed ones are, if the user does not say."""
-
 logger = logging.getLogger(__name__)
 
 
@@ -58,10 +54,10 @@ class Gating:
     """
 
     seeds: int = 1
-    steps: int = 20
+    steps: int = 26
     pushed_steps: int | None = None
     batch: int = 32
-    rate: tuple[float, float] = (0.5, 0.1)
+    rate: tuple[float, float] = (0.3, 0.05)
     pushed_rate: tuple[float, float] = (0.6, 0.1)
     memory: float = 0.95
     pressure: float = 0.1
@@ -96,10 +92,7 @@ class Gating:
     @classmethod
     def published(cls, **changes: Any) -> Gating:
         """The schedule of the paper; the gradient is clipped as in its authors' code."""
-        schedule = cls(
-            steps=500, pushed_steps=500, batch=64, rate=(0.1, 0.01), pushed_rate=(0.5, 0.1),
-            memory=0.999,
-        )  # fmt: skip
+        schedule = cls(steps=500, batch=64, rate=(0.1, 0.01), pushed_rate=(0.5, 0.1), memory=0.999)
         return replace(schedule, **changes)
 
     def settings(self) -> dict[str, Any]:
@@ -117,11 +110,10 @@ class Gating:
 
     def fits(self) -> dict[str, Fit]:
         """How the three fits go."""
-        pushed = self.pushed_steps or math.ceil(PUSHED_LONGER * self.steps)
         pressures = {"free": 0.0, "plus": self.pressure, "minus": -self.pressure}
         return {
             stage: Fit(
-                steps=self.steps if stage == "free" else pushed,
+                steps=self.steps if stage == "free" else self.pushed_steps or self.steps,
                 rate=self.rate if stage == "free" else self.pushed_rate,
                 pressure=pressures[stage],
                 clamp=self.clamp,
