@@ -11,8 +11,8 @@ from headatlas.cli import options as given
 from headatlas.cli.screen import waiting
 
 QUICK_EXAMPLES = 8
-QUICK_STEPS, QUICK_BATCH = 8, 8
-BATCH = 16
+QUICK_STEPS = 8
+BATCH = 8
 """Questions an update: the rows of the two gated tasks are long."""
 
 GATED = ("math", "syntax")
@@ -50,7 +50,7 @@ def atlas(
 
     Store(out).check()
     ablation = Ablation(examples=QUICK_EXAMPLES) if quick else Ablation()
-    gating = Gating(steps=QUICK_STEPS, batch=QUICK_BATCH) if quick else Gating(batch=BATCH)
+    gating = Gating(steps=QUICK_STEPS, batch=BATCH) if quick else Gating(batch=BATCH)
     loaded, checks = load_verified(model)
     run, written = run_and_draw(loaded, checks, load_task(ABLATED), ablation, 1, out)
     tasks = [load_task(name) for name in GATED]
