@@ -40,8 +40,7 @@ bench: $(READY)
 results: $(READY)
 	$(BIN)/headatlas gate --task math --batch 4 --seeds 10 --out $(RESULTS)/gating
 	$(BIN)/headatlas gate --task syntax --batch 8 --seeds 10 --out $(RESULTS)/gating
-	$(BIN)/headatlas check $(RESULTS)/gating --task math --questions 16
-	$(BIN)/headatlas check $(RESULTS)/gating --task syntax --questions 24
+	$(BIN)/headatlas check $(RESULTS)/gating --questions 48
 	$(BIN)/headatlas gate $(PAIRS:%=--task %) --seeds 1 --out $(RESULTS)/word-pairs
 	$(BIN)/headatlas check $(RESULTS)/word-pairs --questions 36
 	$(BIN)/headatlas contrast --out $(RESULTS)/contrast

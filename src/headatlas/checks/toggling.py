@@ -15,19 +15,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headatlas.checks.held_out import gate_baseline, gate_matrix
-from headatlas.checks.measure import Questions, answer
+from headatlas.checks.measure import FloatArray, Questions, answer
 from headatlas.maps.roles import SCORES, THRESHOLD
 from headatlas.maps.spread import mean_error
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from headatlas.maps import Map
     from headatlas.models.model import Model
     from headatlas.tasks import Task
 
+Head = tuple[int, int]
 R_SHARE = 0.15
 """How much of facilitation's drop the curve of irrelevance may reach to count as flat."""
 
 POINTS = 6
+CURVE_QUESTIONS = 8
+"""Questions a seed at the points of a curve."""
 
 
 @dataclass(frozen=True)
@@ -95,47 +100,53 @@ def toggle(
     points: int = POINTS,
     report: Callable[[int, str], None] | None = None,
 ) -> Toggling:
-    """Toggle heads in the order of each score, on test questions that differ between seeds."""
+    """Toggle heads in the order of each score, on test questions that differ between seeds.
+
+    The ends are asked `limit` questions a seed; the way there, which is only looked at, at most
+    `CURVE_QUESTIONS` of them.
+    """
     seeds = [int(seed) for seed in gates.data["seed"].to_numpy()]
     grid = _grid(int(np.isfinite(gates["facilitation"].isel(seed=0)).sum()), points)
-    drawn = {seed: Questions.of(model, task, "test", seed, limit) for seed in seeds}
+    asked = {seed: Questions.of(model, task, "test", seed, limit) for seed in seeds}
+    few = min(limit, CURVE_QUESTIONS)
+    shown = {seed: Questions.of(model, task, "test", seed, few) for seed in seeds}
     baselines = {seed: gate_baseline(model, task, gates, seed) for seed in seeds}
     curves = []
     for score in SCORES:
-        change, ends, counts, by_question = [], [], [], []
+        change, by_question, counts = [], [], []
         for seed in seeds:
-            baseline = baselines[seed]
-            start = gate_matrix(gates, "G⁺", seed)
-            order = _order(gates, score, seed)
-            count = int((gates[score].sel(seed=seed) >= THRESHOLD).sum())
             line = []
-            for k in sorted({*grid, count}):
-                moved = 0.0
-                if k:
-                    off, on = start.clone(), start.clone()
-                    for layer, head in order[:k]:
-                        off[layer, head], on[layer, head] = 0.0, 1.0
-                    difference = (
-                        answer(model, drawn[seed], off, baseline).logprob
-                        - answer(model, drawn[seed], on, baseline).logprob
-                    )
-                    moved = float(difference.mean())
-                    if k == count:
-                        by_question.append((difference, drawn[seed].names))
-                if k == count:
-                    ends.append(moved)
-                if k in grid:
-                    line.append(moved)
+            count = int((gates[score].sel(seed=seed) >= THRESHOLD).sum())
+            for k, questions in [*((k, shown[seed]) for k in grid), (count, asked[seed])]:
+                heads = _order(gates, score, seed)[:k]
+                moved = _moved(
+                    model, questions, gate_matrix(gates, "G⁺", seed), heads, baselines[seed]
+                )
+                line.append(float(moved.mean()))
                 if report is not None:
                     report(1, f"{score}, seed {seed}, {k} heads")
-            change.append(line)
+            change.append(line[:-1])
             counts.append(count)
-        low, high = _interval(ends, by_question)
+            by_question.append((moved, asked[seed].names))
+        ends = [float(difference.mean()) for difference, _ in by_question]
+        concerned = [each for each, count in zip(by_question, counts, strict=True) if count]
+        low, high = _interval(ends, concerned)
         curves.append(
             Curve(score, grid, change, float(np.mean(ends)), low, high, float(np.mean(counts)))
         )
-    questions = min(len(each.names) for each in drawn.values())
-    return Toggling(task.name, len(seeds), questions, curves)
+    fewest = min(len(each.names) for each in asked.values())
+    return Toggling(task.name, len(seeds), fewest, curves)
+
+
+def _moved(
+    model: Model, questions: Questions, start: Tensor, heads: list[Head], baseline: Tensor | None
+) -> FloatArray:
+    """Log-probability with some heads at 0 minus that with them at 1, of every question."""
+    off, on = start.clone(), start.clone()
+    for head in heads:
+        off[head], on[head] = 0.0, 1.0
+    without, with_them = (answer(model, questions, gate, baseline).logprob for gate in (off, on))
+    return without - with_them
 
 
 def _interval(
@@ -158,7 +169,7 @@ def _interval(
     return mean - reach, mean + reach
 
 
-def _order(gates: Map, score: str, seed: int) -> list[tuple[int, int]]:
+def _order(gates: Map, score: str, seed: int) -> list[Head]:
     """Heads by falling score; ties in reading order."""
     values = gates[score].sel(seed=seed).to_numpy()
     flat = np.argsort(-np.nan_to_num(values, nan=-1.0), axis=None, kind="stable")
