@@ -29,8 +29,10 @@ LETTERS = {"facilitation": "F", "interference": "N", "irrelevance": "R"}
 
 
 def collect(folder: Path) -> None:
-    """Take what the page needs from the folders of the runs."""
+    """Take what the page needs from the folders of the runs, in place of what was there."""
     for run in RUNS:
+        if (folder / run).is_dir():
+            shutil.rmtree(RESULTS / run, ignore_errors=True)
         for pattern in KEPT:
             for path in sorted((folder / run).glob(pattern)):
                 target = RESULTS / run / path.relative_to(folder / run)
@@ -232,6 +234,11 @@ def contrasts() -> list[dict[str, Any]]:
     return found
 
 
+def _with_interval(row: dict[str, Any], name: str) -> str:
+    low, high = row[f"{name}_interval"]
+    return f"{row[name]:.0%} ({100 * low:.0f}–{100 * high:.0f})"
+
+
 def contrast_section() -> list[str]:
     """Contrastive gating, leaving one task out."""
     found = contrasts()
@@ -239,8 +246,8 @@ def contrast_section() -> list[str]:
         [
             row["retain"],
             row["forget"],
-            f"{row['retain_before']:.0%} → {row['retain_after']:.0%}",
-            f"{row['forget_before']:.0%} → {row['forget_after']:.0%}",
+            f"{row['retain_before']:.0%} → {_with_interval(row, 'retain_after')}",
+            f"{row['forget_before']:.0%} → {_with_interval(row, 'forget_after')}",
             {True: "yes", False: "no", None: "the model cannot do both"}[row["holds"]],
         ]
         for row in found
@@ -250,7 +257,8 @@ def contrast_section() -> list[str]:
         "## Contrast: one form kept, the other forgotten",
         text(
             "`headatlas contrast`: gates learned from five tasks and tested on the sixth; exact "
-            f"answers to up to {max(row['questions'] for row in found)} test questions. A pair "
+            f"answers to up to {max(row['questions'] for row in found)} test questions, with 95 % "
+            "intervals after it. A pair "
             "holds if the forgotten form loses at least 80 % of its accuracy and the retained one "
             "keeps at least 60 %. The model can do a form if it answers more than 10 %."
         ),
