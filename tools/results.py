@@ -163,12 +163,13 @@ def shares_section() -> list[str]:
 def toggling_section() -> list[str]:
     """Ordered toggling."""
     rows = []
-    for task, check in checks_of("gating").items():
+    for task, check in {**checks_of("gating"), **checks_of("word-pairs")}.items():
         found = check["toggling"]
         fall = next(each["end"] for each in found["curves"] if each["score"] == "facilitation")
         rows += [
             [
                 task,
+                str(found["seeds"]),
                 LETTERS[curve["score"]],
                 f"{curve['count']:.0f}",
                 f"{curve['end']:+.2f}",
@@ -187,7 +188,10 @@ def toggling_section() -> list[str]:
             "seeds and questions. Expected: F falls and N rises (intervals without 0), R stays "
             "within 15 % of F's drop."
         ),
-        table(["task", "score", "heads", "change", "95 %", "of F's drop", "as expected"], rows),
+        table(
+            ["task", "seeds", "score", "heads", "change", "95 %", "of F's drop", "as expected"],
+            rows,
+        ),
         "![Toggling curves](gating/figures/both.toggling.png)",
     ]
 
