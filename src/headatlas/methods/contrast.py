@@ -43,6 +43,7 @@ class Contrast:
     first: tuple[float, float] = (0.9, 1.0)
     clamp: float = 4.0
     clip: float | None = 1.0
+    memory: float = 0.95
 
     name: ClassVar[str] = "contrast"
     version: ClassVar[int] = 1
@@ -58,7 +59,8 @@ class Contrast:
     @classmethod
     def published(cls, **changes: Any) -> Contrast:
         """The schedule of the paper."""
-        return replace(cls(steps=500, batch=64, rate=(0.1, 0.01), first=(0.0, 1.0)), **changes)
+        schedule = cls(steps=500, batch=64, rate=(0.1, 0.01), first=(0.0, 1.0), memory=0.999)
+        return replace(schedule, **changes)
 
     def settings(self) -> dict[str, Any]:
         settings = asdict(self)
@@ -105,7 +107,7 @@ class Contrast:
             if report is not None:
                 report(f"seed {seed}, {step + 1}/{self.steps}, loss {value:.3f}")
 
-        plan = Fit(self.steps, self.rate, -self.pressure, self.clamp, self.clip)
+        plan = Fit(self.steps, self.rate, -self.pressure, self.clamp, self.clip, self.memory)
         start = first_theta(model.spec, torch.Generator().manual_seed(seed), *self.first)
         try:
             fitted = fit_gates(start, exists, loss, plan, on_step)
