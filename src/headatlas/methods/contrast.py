@@ -28,8 +28,8 @@ class Contrast:
     Loss = max(log P(forget), log P(retain) − `margin`) − log P(retain) − λ · mean(clamp(θ, −4, 4))
     with λ = −`pressure`: what is to be forgotten counts until it is `margin` nats less likely than
     what is retained (means over a batch), heads that neither needs are pushed off. First gates are
-    drawn uniformly from `first`. The learned matrix is `gate`. With
-    several pairs, updates take them in turn. `Contrast.published()` is the paper's schedule.
+    drawn uniformly from `first`; `memory` is Adam's β₂. The learned matrix is `gate`. With several
+    pairs, updates take them in turn. `Contrast.published()` is the paper's schedule.
 
     >>> Contrast.published().steps
     500

@@ -17,7 +17,7 @@ SIDES = {"retain": ("retained", "#0072b2"), "forget": ("forgotten", "#d55e00")}
 
 
 def contrast_figure(rows: Sequence[Mapping[str, Any]]) -> Figure:
-    """Bars of accuracy per task: pale for the untouched model, full under the gates (95 %).
+    """Bars of accuracy per task: pale for the untouched model, full with 95 % intervals.
 
     `rows` is what `Contrasted.as_dict` gives; pairs that keep the same form share a panel.
     """
