@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from torch.nn.functional import scaled_dot_product_attention
+from torch.overrides import TorchFunctionMode
 
 from architectures.small_models import build
 from headatlas.models.edit import Edit
@@ -58,11 +62,12 @@ def test_any_mix_of_lengths_gives_the_numbers_of_one_at_a_time(family, rows, see
 
 
 @SETTINGS
-@given(rows=batches(), seed=st.integers(0, 9))
-def test_packed_rows_do_not_see_each_other(tiny, rows, seed):
+@given(rows=batches(), seed=st.integers(0, 9), chunk=st.sampled_from([1, 6, 96]))
+def test_packed_rows_do_not_see_each_other(tiny, rows, seed, chunk):
     assert tiny.packs
     gate = torch.rand(3, 4, generator=torch.Generator().manual_seed(seed))
-    scores = tiny.score(rows, Edit(gate), pack=True)
+    with mock.patch("headatlas.models.packing.CHUNK", chunk):
+        scores = tiny.score(rows, Edit(gate), pack=True)
     for row, logprob, mask in zip(rows, scores.logprob, scores.mask, strict=True):
         torch.testing.assert_close(
             logprob[mask], alone(tiny, row, Edit(gate)), rtol=1e-4, atol=1e-4
@@ -166,6 +171,29 @@ def test_a_prefix_is_computed_once(tiny):
     rows = [Tokens((*prefix, 50 + i, 60), 41) for i in range(6)]
     assert shapes_run(tiny, rows, share=True, pack=False) == [(1, 40), (6, 1)]
     assert shapes_run(tiny, rows) == [(1, 46)]  # packed, by itself
+
+
+class Kernels(TorchFunctionMode):
+    """Counts the sizes of attention: queries and keys."""
+
+    def __init__(self):
+        super().__init__()
+        self.sizes = []
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        if function is scaled_dot_product_attention:
+            self.sizes.append((args[0].shape[-2], args[1].shape[-2]))
+        return function(*args, **(kwargs or {}))
+
+
+def test_packed_attention_skips_what_the_mask_hides(tiny, monkeypatch):
+    assert tiny.packs
+    monkeypatch.setattr("headatlas.models.packing.CHUNK", 4)
+    prefix = tuple(range(5, 45))
+    rows = [Tokens((*prefix, 50 + i, 60, 61, 62), 41) for i in range(5)]  # rests of 3 tokens
+    with Kernels() as kernels:
+        tiny.score(rows, pack=True)
+    assert kernels.sizes == [(40, 40), (6, 46), (6, 46), (3, 43)] * 3
 
 
 def test_long_rests_are_not_packed(tiny):

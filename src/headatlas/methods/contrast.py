@@ -35,7 +35,7 @@ class Contrast:
     500
     """
 
-    steps: int = 60
+    steps: int = 40
     batch: int = 8
     rate: tuple[float, float] = (0.5, 0.1)
     pressure: float = 0.1

@@ -1,8 +1,8 @@
 """All rows of a batch in one row: the prefix once, then every row's own rest.
 
 Position ids and a block mask keep the rows apart: each rest sees the prefix and itself. There is
-no padding and a single pass, which pays for short rests; the mask grows with the square of the
-whole, so long ones are better off in a batch.
+no padding and a single pass. Attention over the whole row would grow with its square; it runs in
+chunks of whole rests instead, each with the prefix.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+from torch.overrides import TorchFunctionMode
 
 from headatlas.models.passes import Places, project_only
 from headatlas.models.tokens import Tokens
@@ -28,16 +30,27 @@ model with two cores. Larger models have a longer reach: for them this is on the
 PASS_COST = 125
 """What a pass of its own costs, in tokens; measured in the same way."""
 
+CHUNK = 96
+"""Tokens of a chunk of attention, at least."""
 
-def packing_pays(rows: Sequence[Tokens], prefix: int) -> bool:
+
+def packing_pays(rows: Sequence[Tokens], prefix: int, *, in_chunks: bool = True) -> bool:
     """Whether one packed row costs less than a batch that continues the prefix."""
     rests = [len(row) - 1 - prefix for row in rows]
-    packed = prefix + sum(rests)
     longest = max(rests)
     batch = len(rows) * longest * (1 + (prefix + longest) / ATTENTION_REACH)
     if prefix:
         batch += prefix * (1 + prefix / ATTENTION_REACH) + PASS_COST
-    return packed * (1 + packed / ATTENTION_REACH) < batch
+    packed = prefix + sum(rests)
+    seen = packed**2
+    if in_chunks:
+        seen = prefix**2 + sum(size * (prefix + size) for size in _chunks(rests))
+    return packed + seen / ATTENTION_REACH < batch
+
+
+def attends_in_chunks(model: PreTrainedModel) -> bool:
+    """Whether the model attends by the function that packing splits."""
+    return bool(model.config._attn_implementation == "sdpa")
 
 
 def packed_logits(model: PreTrainedModel, rows: Sequence[Tokens], prefix: int) -> Tensor:
@@ -55,16 +68,70 @@ def packed_logits(model: PreTrainedModel, rows: Sequence[Tokens], prefix: int) -
     device = model.device
     tokens = torch.tensor([ids], device=device)
     places: Places = (torch.zeros(len(at), dtype=torch.long), torch.tensor(at))
+    mask = _block_mask(torch.tensor(owner, device=device), model.dtype)
     inputs: dict[str, Any] = {
         "input_ids": tokens,
-        "attention_mask": _block_mask(torch.tensor(owner, device=device), model.dtype),
+        "attention_mask": mask,
         "position_ids": torch.tensor([positions], device=device),
     }
-    with project_only(model.get_output_embeddings(), tokens, places):
+    chunks = _chunks([len(row) - 1 - prefix for row in rows])
+    with (
+        project_only(model.get_output_embeddings(), tokens, places),
+        _InChunks(prefix, chunks, mask),
+    ):
         logits: Tensor = model(**inputs, use_cache=False).logits
     if logits.shape[1] == len(ids):  # the model projects somewhere else: pick afterwards
         logits = logits[:, places[1].to(logits.device)]
     return logits[0]
+
+
+class _InChunks(TorchFunctionMode):
+    """Attention with the mask of a packed row, without what the mask would throw away.
+
+    A chunk of rests sees the prefix and itself. Kernels other than torch's own are left alone:
+    they get the whole row and its mask.
+    """
+
+    def __init__(self, prefix: int, chunks: list[int], mask: Tensor) -> None:
+        super().__init__()
+        self.sizes = [prefix, *chunks]
+        self.masks = []
+        start = prefix
+        for size in chunks:
+            part = mask[:, :, start : start + size]
+            seen = part[..., :prefix], part[..., start : start + size]
+            self.masks.append(torch.cat(seen, dim=-1))
+            start += size
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        if function is scaled_dot_product_attention:
+            return self._attend(*args, **(kwargs or {}))
+        return function(*args, **(kwargs or {}))
+
+    def _attend(
+        self, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor, **options: Any
+    ) -> Tensor:
+        queries, keys, values = (x.split(self.sizes, dim=-2) for x in (query, key, value))
+        outputs = []
+        if self.sizes[0]:
+            causal = {**options, "is_causal": True}
+            outputs.append(scaled_dot_product_attention(queries[0], keys[0], values[0], **causal))
+        for q, k, v, mask in zip(queries[1:], keys[1:], values[1:], self.masks, strict=True):
+            k, v = torch.cat([keys[0], k], dim=-2), torch.cat([values[0], v], dim=-2)
+            outputs.append(scaled_dot_product_attention(q, k, v, attn_mask=mask, **options))
+        return torch.cat(outputs, dim=-2)
+
+
+def _chunks(rests: Sequence[int]) -> list[int]:
+    """Sizes of chunks of whole rests."""
+    chunks = [0]
+    for rest in rests:
+        if chunks[-1] >= CHUNK:
+            chunks.append(0)
+        chunks[-1] += rest
+    return chunks
 
 
 def _block_mask(owner: Tensor, dtype: torch.dtype) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 from transformers.cache_utils import Cache
 
 from headatlas.models.edit import Edit
-from headatlas.models.packing import packed_logits, packing_pays
+from headatlas.models.packing import attends_in_chunks, packed_logits, packing_pays
 from headatlas.models.passes import logits_at, pad_right, repeat_cache, run_prefix
 from headatlas.models.tokens import Tokens, common_prefix
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from headatlas.models.model import Model
 
 TOKENS_PER_PASS = 4096
-"""Padded tokens in one pass without gradient: bounds the memory of large batches."""
+"""Tokens in one pass, packed or without gradient: bounds the memory of large batches."""
 
 PREFIX_CHUNK = 1024
 """Tokens of a prefix that run at a time without gradient: bounds the memory of long prefixes."""
@@ -90,13 +90,13 @@ def score_targets(
 
 def _can_pack(model: Model, rows: Sequence[Tokens], edit: Edit) -> bool:
     prefix = shared_prefix(rows)
-    context = model.spec.context
+    tokens = prefix + sum(len(row) - prefix for row in rows)
     return (
         edit.rows == 1
         and not edit.by_position  # positions of a packed row are not those of the texts
         and not model.is_read
-        and packing_pays(rows, prefix)
-        and (context is None or prefix + sum(len(row) - prefix for row in rows) <= context)
+        and tokens <= min(TOKENS_PER_PASS, model.spec.context or TOKENS_PER_PASS)
+        and packing_pays(rows, prefix, in_chunks=attends_in_chunks(model.hf))
         and model.packs
     )
 
