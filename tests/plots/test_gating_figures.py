@@ -135,7 +135,7 @@ def test_toggling_and_contrast_figures():
         [{"task": "math", "curves": [{**curve, **ends, "score": s} for s in scores]}]
     )
     mean = figure.axes[0].lines[2]
-    assert mean.get_ydata().tolist() == [0, -1.5, -2.5]
+    assert mean.get_ydata().tolist() == [0, -1.5]  # the third step toggles heads of other roles
     row = {"retain": "antonym:icl", "forget": "antonym:instruction"}
     numbers = {"retain_before": 0.9, "retain_after": 0.8, "forget_before": 0.7, "forget_after": 0.0}
     numbers |= {"retain_after_interval": [0.7, 0.9], "forget_after_interval": [0.0, 0.1]}
