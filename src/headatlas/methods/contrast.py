@@ -26,8 +26,8 @@ class Contrast:
     """Learn one gate matrix that keeps some tasks and forgets others (Nam et al., 2505.13737).
 
     Loss = max(log P(forget), log P(retain) − `margin`) − log P(retain) − λ · mean(clamp(θ, −4, 4))
-    with λ = −`pressure`: what is to be forgotten counts until it is `margin` nats less likely than
-    what is retained (means over a batch), heads that neither needs are pushed off. First gates are
+    with λ = −`pressure`: each question to be forgotten counts until it is `margin` nats less likely
+    than what is retained is on average; heads that neither needs are pushed off. First gates are
     drawn uniformly from `first`; `memory` is Adam's β₂. The learned matrix is `gate`. With several
     pairs, updates take them in turn. `Contrast.published()` is the paper's schedule.
 
@@ -35,9 +35,9 @@ class Contrast:
     500
     """
 
-    steps: int = 40
+    steps: int = 100
     batch: int = 8
-    rate: tuple[float, float] = (0.5, 0.1)
+    rate: tuple[float, float] = (0.3, 0.05)
     pressure: float = 0.1
     margin: float = 5.0
     first: tuple[float, float] = (0.9, 1.0)
@@ -46,7 +46,7 @@ class Contrast:
     memory: float = 0.95
 
     name: ClassVar[str] = "contrast"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     variable: ClassVar[str] = "gate"
 
     def __post_init__(self) -> None:
@@ -99,9 +99,10 @@ class Contrast:
         def loss(gate: Tensor, step: int) -> Tensor:
             turn, pair = divmod(step, len(pairs))
             retained, forgotten = (
-                model.score(batches[turn], Edit(gate=gate)).mean().mean() for batches in pairs[pair]
+                model.score(batches[turn], Edit(gate=gate)).mean() for batches in pairs[pair]
             )
-            return torch.maximum(forgotten, retained.detach() - self.margin) - retained
+            enough = retained.detach().mean() - self.margin
+            return torch.maximum(forgotten, enough).mean() - retained.mean()
 
         def on_step(step: int, value: float) -> None:
             if report is not None:
