@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from headatlas.errors import DivergedError, HeadAtlasError
@@ -29,13 +31,15 @@ class Contrast:
     with λ = −`pressure`: each question to be forgotten counts until it is `margin` nats less likely
     than what is retained is on average; heads that neither needs are pushed off. First gates are
     drawn uniformly from `first`; `memory` is Adam's β₂. The learned matrix is `gate`. With several
-    pairs, updates take them in turn. `Contrast.published()` is the paper's schedule.
+    pairs, updates take them in turn. The fit ends early once a whole turn has forgotten `enough` of
+    the margin, on average: more would only take from what is retained. `Contrast.published()` is
+    the paper's schedule, without the early end.
 
     >>> Contrast.published().steps
     500
     """
 
-    steps: int = 100
+    steps: int = 200
     batch: int = 8
     rate: tuple[float, float] = (0.3, 0.05)
     pressure: float = 0.1
@@ -44,6 +48,7 @@ class Contrast:
     clamp: float = 4.0
     clip: float | None = 1.0
     memory: float = 0.95
+    enough: float | None = 0.95
 
     name: ClassVar[str] = "contrast"
     version: ClassVar[int] = 2
@@ -59,7 +64,9 @@ class Contrast:
     @classmethod
     def published(cls, **changes: Any) -> Contrast:
         """The schedule of the paper."""
-        schedule = cls(steps=500, batch=64, rate=(0.1, 0.01), first=(0.0, 1.0), memory=0.999)
+        schedule = cls(
+            steps=500, batch=64, rate=(0.1, 0.01), first=(0.0, 1.0), memory=0.999, enough=None
+        )
         return replace(schedule, **changes)
 
     def settings(self) -> dict[str, Any]:
@@ -108,10 +115,18 @@ class Contrast:
             if report is not None:
                 report(f"seed {seed}, {step + 1}/{self.steps}, loss {value:.3f}")
 
+        def enough(losses: NDArray[np.float32]) -> bool:
+            turn = losses[-len(pairs) :]
+            return (
+                self.enough is not None
+                and len(losses) >= len(pairs)
+                and float(turn.mean()) <= -self.enough * self.margin
+            )
+
         plan = Fit(self.steps, self.rate, -self.pressure, self.clamp, self.clip, self.memory)
         start = first_theta(model.spec, torch.Generator().manual_seed(seed), *self.first)
         try:
-            fitted = fit_gates(start, exists, loss, plan, on_step)
+            fitted = fit_gates(start, exists, loss, plan, on_step, enough)
         except DivergedError as error:
             raise DivergedError(f"seed {seed}: {error}") from error
         gate = fitted.theta.sigmoid().where(exists, torch.nan).double().numpy()

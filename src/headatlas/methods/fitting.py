@@ -28,6 +28,9 @@ Loss = Callable[[Tensor, int], Tensor]
 OnStep = Callable[[int, float], None]
 """Called after every update with its number and loss."""
 
+Enough = Callable[[NDArray[np.float32]], bool]
+"""Whether a fit with these losses, one an update so far, has learned what it should."""
+
 
 @dataclass(frozen=True)
 class Fit:
@@ -88,7 +91,12 @@ def snapshot_steps(steps: int) -> NDArray[np.int32]:
 
 
 def fit_gates(
-    start: Tensor, exists: Tensor, loss: Loss, plan: Fit, on_step: OnStep | None = None
+    start: Tensor,
+    exists: Tensor,
+    loss: Loss,
+    plan: Fit,
+    on_step: OnStep | None = None,
+    enough: Enough | None = None,
 ) -> Fitted:
     """Minimise loss(sigmoid(θ)) − λ · mean(clamp(θ)) over the heads that exist."""
     theta = start.clone().requires_grad_()
@@ -116,6 +124,8 @@ def fit_gates(
         open_before, open_now = open_now, theta.detach() > 0
         unchanged = unchanged + 1 if torch.equal(open_before, open_now) else 0
         if plan.settle is not None and unchanged >= plan.settle:
+            break
+        if enough is not None and enough(losses[: step + 1]):
             break
     path[points > step] = theta.detach().sigmoid().numpy()  # after an early end gates stay
     return Fitted(theta.detach(), losses, points, path)
