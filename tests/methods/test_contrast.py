@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 import torch
 
@@ -21,6 +24,17 @@ def test_what_is_retained_becomes_likelier_than_what_is_forgotten(tiny):
     losses = drawn.data["loss"].sel(seed=0).to_numpy()
     assert losses[-5:].mean() < losses[:5].mean() - 0.5
     assert drawn.provenance["retain"] == ["ab"]
+
+
+def test_a_fit_ends_when_every_task_is_forgotten(tiny):
+    pairs = TaskPairs((task("ab", "cd"), task("ef", "gh")), (task("xy", "zw"), task("uv", "st")))
+    method = Contrast(steps=60, batch=4, margin=0.2)
+    losses = method.run(tiny, pairs).data["loss"].sel(seed=0).to_numpy()
+    ended = int(np.isfinite(losses).sum())
+    assert 2 < ended < 60
+    assert losses[ended - 2 : ended].mean() <= -0.95 * 0.2 < losses[ended - 3 : ended - 1].mean()
+    whole = replace(method, enough=None).run(tiny, pairs).data["loss"].to_numpy()
+    assert np.isfinite(whole).all()
 
 
 def test_what_is_forgotten_enough_counts_no_more(tiny, monkeypatch):
