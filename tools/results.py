@@ -139,7 +139,8 @@ def shares_section() -> list[str]:
         both = overlap(first, second)
         notes.append(
             f"Always facilitating for {one} and for {two}: {both.common} heads, {both.share:.0%} "
-            f"of the union; by chance it would be {both.expected:.0%}."
+            f"of the union; by chance it would be {both.expected:.0%}. (A seed starts from the "
+            "same gates in all tasks, which by itself makes their maps a little more alike.)"
         )
     inside = all(
         bool((drawn.aggregate("always")[name] <= drawn.aggregate("any")[name]).all())

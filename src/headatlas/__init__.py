@@ -66,3 +66,8 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'headatlas' has no attribute '{name}'")
     return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """The public names, also those that are not loaded yet."""
+    return sorted({*globals(), *__all__})

@@ -31,7 +31,12 @@ def check(
     map_name: Annotated[
         str | None, typer.Option("--map", help="Only this map of the folder.")
     ] = None,
-    questions: Annotated[int, typer.Option(min=2, help="So many test questions a check.")] = 64,
+    questions: Annotated[
+        int,
+        typer.Option(
+            min=2, help="Test questions for the held-out loss; toggling asks half as many a seed."
+        ),
+    ] = 64,
     model: StoredModelOptions,
     files: given.FileOptions,
 ) -> None:

@@ -218,7 +218,7 @@ def show_shares(maps: list[Map], threshold: float) -> None:
         for rule, share in shares(drawn, threshold).items():
             own = (f"{share[name]:.1%}" for name in ("facilitation", "interference"))
             known = _published(drawn, rule) if threshold == THRESHOLD else ""
-            found.append((task, f"{rule}, {seeds} seeds", *own, known))
+            found.append((task, f"{rule}, {seeds} seed{'' if seeds == 1 else 's'}", *own, known))
     for row in found:
         table.add_row(*row)
     if not any(row[-1] for row in found):
@@ -258,7 +258,8 @@ def show_overlaps(maps: list[Map], threshold: float) -> None:
         names = " and ".join(str(each.provenance.get("task")) for each in (one, two))
         stdout.print(
             f"{names}: {both.common} heads always facilitate both, {both.share:.0%} of those that "
-            f"facilitate either (by chance {both.expected:.0%})",
+            f"facilitate either (by chance {both.expected:.0%}, if their seeds did not start from "
+            "the same gates)",
             highlight=False, soft_wrap=True, markup=False,
         )  # fmt: skip
 

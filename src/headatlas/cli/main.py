@@ -86,7 +86,8 @@ def main() -> None:
         if stop.code != INTERRUPTED:
             raise
         words = "stopped"
-        if any(word.startswith(("--out", "-o")) for word in sys.argv) or "atlas" in sys.argv[1:2]:
+        kept = any(word.startswith(("--out", "-o")) for word in sys.argv)
+        if (kept and "export" not in sys.argv[1:2]) or "atlas" in sys.argv[1:2]:
             words += "; work finished in --out is kept, and the same command goes on from there"
         stderr.print(f"{words}.", highlight=False)
         sys.exit(1)

@@ -24,7 +24,8 @@ def plot(
         str | None, typer.Option(help="heatmap: which number of the map (default: its first).")
     ] = None,
     rule: Annotated[
-        str | None, typer.Option(help="heatmap: how seeds are summed up: mean, always, any.")
+        str | None,
+        typer.Option(help="heatmap: how seeds are summed up: mean, median, always, any."),
     ] = None,
     palette: Annotated[
         str | None, typer.Option(help="always-any: red-green, or blue-orange (colour-blind safe).")

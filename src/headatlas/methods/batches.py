@@ -19,13 +19,14 @@ MOST_EMPTY = 100
 class EncodedBatches:
     """Train batches of a task, each encoded once; asked for by number, and again if need be.
 
-    Examples that are too long are left out and counted; a batch without any other is passed over.
+    No question comes twice in a batch. Examples that are too long are left out and counted; a batch
+    without any other is passed over.
     """
 
     def __init__(self, model: Model, task: Task, size: int, seed: int) -> None:
         self.model = model
         self.task = task
-        self.stream = task.batches("train", size, seed)
+        self.stream = task.batches("train", min(size, len(task.split("train")) or 1), seed)
         self.known: list[list[Tokens]] = []
         self.too_long = 0
 

@@ -135,7 +135,9 @@ class Gating:
             )
         questions = len({example.question for example in task.split("train")})
         if questions < self.batch:
-            remarks.append(f"'{task.name}' has only {questions} questions to fit gates on")
+            remarks.append(
+                f"'{task.name}' has only {questions} questions to fit gates on: a batch has no more"
+            )
         return remarks
 
     def run(

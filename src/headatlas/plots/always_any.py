@@ -9,11 +9,12 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from headatlas.errors import PlotError
-from headatlas.plots.panels import grid, heading, strip, task_title
+from headatlas.plots.panels import grid, heading, legend, strip, task_title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from matplotlib.artist import Artist
     from matplotlib.figure import Figure
 
     from headatlas.maps import Map
@@ -63,10 +64,10 @@ def always_any(maps: Sequence[Map], *, palette: str = "red-green") -> Figure:
     for panel in axes[-1]:
         panel.set_xlabel("Head")
     heading(figure, maps)
-    handles = _legend(palette)
+    handles: list[Artist] = [*_legend(palette)]
     if any(bool(each["facilitation"].isnull().any()) for each in maps):
         handles.append(Patch(facecolor=str(MISSING), edgecolor="0.4", label="no such head"))
-    figure.legend(handles=handles, loc="lower center", ncols=2, fontsize=8, frameon=False)
+    legend(figure, handles, 2)
     return figure
 
 

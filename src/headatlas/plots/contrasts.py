@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headatlas.plots.panels import grid, strip
+from headatlas.plots.panels import grid, legend, strip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,16 +36,14 @@ def contrast_figure(rows: Sequence[Mapping[str, Any]]) -> Figure:
             before = [row[f"{side}_before"] for row in group]
             after = [row[f"{side}_after"] for row in group]
             panel.bar(places + offset, before, 0.36, color=colour, alpha=0.25)
-            panel.bar(places + offset, after, 0.26, color=colour, label=word)
+            panel.bar(places + offset, after, 0.26, color=colour, label=f"{word} (pale: untouched)")
             bounds = np.array([row[f"{side}_after_interval"] for row in group]).T
             panel.vlines(places + offset, *bounds, color="black", linewidth=0.8)
         panel.set_xticks(places, [_label(row) for row in group], fontsize=7)
         panel.set_ylim(0, 1)
         panel.set_ylabel("accuracy")
         strip(panel, title)
-    handles, labels = axes[0][0].get_legend_handles_labels()
-    labels = [f"{label} (pale: untouched)" for label in labels]
-    figure.legend(handles, labels, loc="lower center", ncols=2, fontsize=8, frameon=False)
+    legend(figure, axes[0][0].get_legend_handles_labels()[0], 2)
     return figure
 
 

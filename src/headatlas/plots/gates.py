@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from headatlas.errors import PlotError
 from headatlas.maps.roles import FACILITATING, INTERFERING, IRRELEVANT, cumulative, roles
-from headatlas.plots.panels import grid, heading, strip, task_title
+from headatlas.plots.panels import grid, heading, legend, strip, task_title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +64,7 @@ def trajectories(maps: Sequence[Map], *, seed: int | None = None) -> Figure:
         below.set_xlabel("update")
     axes[0][0].set_ylabel("gate")
     axes[1][0].set_ylabel("loss (nats a token)")
-    figure.legend(handles=_role_lines(), loc="lower center", ncols=4, fontsize=8, frameon=False)
+    legend(figure, _role_lines(), 4)
     heading(figure, maps, f"{task_title(drawn)}, seed {seed}")
     return figure
 
@@ -84,8 +84,7 @@ def distributions(maps: Sequence[Map]) -> Figure:
         panel.set_xlabel(letter)
         strip(panel, name.capitalize())
     axes[0][0].set_ylabel("share of heads")
-    handles, labels = axes[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", ncols=4, fontsize=8, frameon=False)
+    legend(figure, axes[0][0].get_legend_handles_labels()[0], 4)
     heading(figure, maps)
     return figure
 

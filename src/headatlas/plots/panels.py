@@ -11,6 +11,7 @@ from matplotlib.patches import Rectangle
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
     from headatlas.maps import Map
@@ -124,8 +125,22 @@ def heading(figure: Figure, maps: Sequence[Map], words: str | None = None) -> No
     figure.text(0.5, top, said, ha="center", va="top", fontsize=9)
     warned = [task_title(each) for each in maps if "task_warning" in each.provenance]
     if warned:
-        which = "this task" if len(maps) == 1 else ", ".join(warned)
+        which = "this task" if len(maps) == 1 else ", ".join(dict.fromkeys(warned))
         warn(figure, f"Caution: the untouched model is at chance level on {which}.")
+
+
+def legend(figure: Figure, handles: Sequence[Artist], columns: int) -> None:
+    """A legend at the lower edge. It is tied to the figure as drawn: by itself it would move when
+    something below it makes the saved figure larger."""
+    figure.legend(
+        handles=handles,
+        loc="lower center",
+        bbox_to_anchor=(0.5, 0.0),
+        bbox_transform=figure.transFigure,
+        ncols=columns,
+        fontsize=8,
+        frameon=False,
+    )
 
 
 def warn(figure: Figure, words: str) -> None:
