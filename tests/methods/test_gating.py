@@ -10,6 +10,7 @@ import torch
 
 from headatlas.errors import DivergedError, HeadAtlasError
 from headatlas.methods import Gating
+from headatlas.methods.batches import EncodedBatches
 from headatlas.methods.fitting import Fit, fit_gates, snapshot_steps
 from headatlas.models.edit import Edit
 from headatlas.models.mean_output import mean_outputs
@@ -240,3 +241,9 @@ def test_the_mean_baseline_stands_where_a_head_is_closed(tiny, task):
 def test_settings_that_make_no_sense(settings, words):
     with pytest.raises(HeadAtlasError, match=words):
         Gating(**settings)
+
+
+def test_a_batch_holds_no_question_twice(tiny, task):
+    rows = EncodedBatches(tiny, task, 100_000, seed=0)[0]
+    assert len(rows) == len(task.split("train")) > 1
+    assert len({row.ids for row in rows}) == len(rows)

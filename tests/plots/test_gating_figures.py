@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -146,3 +148,18 @@ def test_toggling_and_contrast_figures():
     assert heights == [0.0, 0.7, 0.8, 0.9]
     (line,) = figure.axes[0].collections[0].get_segments()
     assert line[:, 1].tolist() == [0.7, 0.9]
+
+
+def height_in(svg, words):
+    """How far down a text stands in an SVG file."""
+    pattern = rf'(?:translate\([\d.-]+ |rotate\(-0 [\d.-]+ )([\d.-]+)\)">{re.escape(words)}'
+    return float(re.search(pattern, svg)[1])
+
+
+@pytest.mark.parametrize("name", ["always-any", "distributions", "trajectories"])
+def test_a_warning_stands_below_the_legend(name, tmp_path):
+    """In the saved file, which is larger than the figure by the warning."""
+    figure = draw(name, gating(task_warning="at chance level"))
+    svg = save_figure(figure, tmp_path / "figure.svg").read_text()
+    label = figure.legends[0].get_texts()[-1].get_text().splitlines()[-1]
+    assert height_in(svg, "Caution") > height_in(svg, label) + 8
