@@ -243,7 +243,7 @@ def test_settings_that_make_no_sense(settings, words):
         Gating(**settings)
 
 
-def test_a_batch_holds_no_question_twice(tiny, task):
+def test_a_batch_is_no_larger_than_the_task(tiny, task):
     rows = EncodedBatches(tiny, task, 100_000, seed=0)[0]
     assert len(rows) == len(task.split("train")) > 1
     assert len({row.ids for row in rows}) == len(rows)

@@ -52,6 +52,9 @@ task.command("check")(grouped(task_check.check))
 task.command("baseline")(grouped(task_baseline.baseline))
 app.add_typer(task, name="task", no_args_is_help=True)
 
+RESUMABLE = ("atlas", "ablate", "gate", "contrast")
+"""Commands that keep every finished unit of work."""
+
 INTERRUPTED = 130
 """The exit code that typer gives to Ctrl-C."""
 
@@ -86,8 +89,7 @@ def main() -> None:
         if stop.code != INTERRUPTED:
             raise
         words = "stopped"
-        kept = any(word.startswith(("--out", "-o")) for word in sys.argv)
-        if (kept and "export" not in sys.argv[1:2]) or "atlas" in sys.argv[1:2]:
+        if sys.argv[1:2] and sys.argv[1] in RESUMABLE:
             words += "; work finished in --out is kept, and the same command goes on from there"
         stderr.print(f"{words}.", highlight=False)
         sys.exit(1)

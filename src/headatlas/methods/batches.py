@@ -19,7 +19,7 @@ MOST_EMPTY = 100
 class EncodedBatches:
     """Train batches of a task, each encoded once; asked for by number, and again if need be.
 
-    No question comes twice in a batch. Examples that are too long are left out and counted; a batch
+    A batch is no larger than the task. Examples that are too long are left out and counted; a batch
     without any other is passed over.
     """
 

@@ -108,25 +108,22 @@ class Contrast:
             retained, forgotten = (
                 model.score(batches[turn], Edit(gate=gate)).mean() for batches in pairs[pair]
             )
-            enough = retained.detach().mean() - self.margin
-            return torch.maximum(forgotten, enough).mean() - retained.mean()
+            floor = retained.detach().mean() - self.margin
+            return torch.maximum(forgotten, floor).mean() - retained.mean()
 
         def on_step(step: int, value: float) -> None:
             if report is not None:
                 report(f"seed {seed}, {step + 1}/{self.steps}, loss {value:.3f}")
 
-        def enough(losses: NDArray[np.float32]) -> bool:
-            turn = losses[-len(pairs) :]
-            return (
-                self.enough is not None
-                and len(losses) >= len(pairs)
-                and float(turn.mean()) <= -self.enough * self.margin
-            )
+        def all_forgotten(losses: NDArray[np.float32]) -> bool:
+            if self.enough is None or len(losses) < len(pairs):
+                return False
+            return float(losses[-len(pairs) :].mean()) <= -self.enough * self.margin
 
         plan = Fit(self.steps, self.rate, -self.pressure, self.clamp, self.clip, self.memory)
         start = first_theta(model.spec, torch.Generator().manual_seed(seed), *self.first)
         try:
-            fitted = fit_gates(start, exists, loss, plan, on_step, enough)
+            fitted = fit_gates(start, exists, loss, plan, on_step, all_forgotten)
         except DivergedError as error:
             raise DivergedError(f"seed {seed}: {error}") from error
         gate = fitted.theta.sigmoid().where(exists, torch.nan).double().numpy()

@@ -67,7 +67,7 @@ class Gating:
     baseline: str = "zero"
 
     name: ClassVar[str] = "gating"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     variable: ClassVar[str] = "facilitation"
 
     def __post_init__(self) -> None:
@@ -133,11 +133,8 @@ class Gating:
             remarks.append(
                 f"{left_out} of {len(examples)} examples looked at are too long; such are left out"
             )
-        questions = len({example.question for example in task.split("train")})
-        if questions < self.batch:
-            remarks.append(
-                f"'{task.name}' has only {questions} questions to fit gates on: a batch has no more"
-            )
+        if (most := len(task.split("train"))) < self.batch:
+            remarks.append(f"'{task.name}' has {most} examples to fit gates on: so has a batch")
         return remarks
 
     def run(

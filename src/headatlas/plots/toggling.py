@@ -45,7 +45,8 @@ def toggling_figure(checks: Sequence[Mapping[str, Any]]) -> Figure:
             panel.xaxis.set_major_formatter("{x:.0f}")
             panel.margins(y=0.12)
             strip(panel, f"{check['task']}: {curve['score']}")
-        row[2].set_ylim(row[0].get_ylim())  # flat is what is flat beside facilitation
+        row[2].sharey(row[0])  # flat is what is flat beside facilitation
+        row[0].autoscale(axis="y")
         row[0].set_ylabel("log P, off − on (nats)")
     for panel in axes[-1]:
         panel.set_xlabel("heads toggled, in order")
