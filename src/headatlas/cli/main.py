@@ -20,6 +20,7 @@ from headatlas.cli import (
     gate,
     listing,
     plot,
+    probe,
     task_baseline,
     task_check,
     task_show,
@@ -39,6 +40,7 @@ app = typer.Typer(
 app.command("atlas")(grouped(atlas.atlas))
 app.command("ablate")(grouped(ablate.ablate))
 app.command("gate")(grouped(gate.gate))
+app.command("probe")(grouped(probe.probe))
 app.command("contrast")(grouped(contrast.contrast))
 app.command("check")(grouped(check.check))
 app.command("export")(grouped(export.export))

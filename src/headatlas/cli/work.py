@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from headatlas.cli.options import ModelOptions
     from headatlas.maps import Map
     from headatlas.methods import Method
+    from headatlas.methods.features import Features
     from headatlas.models.model import Model
     from headatlas.tasks import Task
     from headatlas.tasks.pairs import TaskPairs
@@ -42,7 +43,7 @@ class Finished(NamedTuple):
 def run_method(
     model: Model,
     checks: list[dict[str, Any]],
-    task: Task | TaskPairs,
+    task: Task | TaskPairs | Features,
     method: Method,
     seeds: int,
     out: Path,

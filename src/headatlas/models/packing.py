@@ -53,15 +53,17 @@ def attends_in_chunks(model: PreTrainedModel) -> bool:
     return bool(model.config._attn_implementation == "sdpa")
 
 
-def packed_logits(model: PreTrainedModel, rows: Sequence[Tokens], prefix: int) -> Tensor:
-    """Logits that predict the rows' targets, one row's after the other: place × vocabulary."""
+def packed_logits(
+    model: PreTrainedModel, rows: Sequence[Tokens], prefix: int, asked: Sequence[Sequence[Tokens]]
+) -> Tensor:
+    """Logits that predict the targets asked of every row, in their order: place × vocabulary."""
     ids = list(rows[0].ids[:prefix])
     positions = list(range(prefix))
     owner = [-1] * prefix  # the row that a token belongs to; −1: all
     at: list[int] = []
     for number, row in enumerate(rows):
         start = len(ids) - prefix
-        at += [start + position - 1 for position in range(row.target_start, len(row))]
+        at += [start + position - 1 for each in asked[number] for position in each.positions]
         ids += row.ids[prefix:-1]  # the last token predicts nothing
         positions += range(prefix, len(row) - 1)
         owner += [number] * (len(row) - 1 - prefix)

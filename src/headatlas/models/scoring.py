@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import torch
@@ -13,7 +14,7 @@ from transformers.cache_utils import Cache
 from headatlas.models.edit import Edit
 from headatlas.models.packing import attends_in_chunks, packed_logits, packing_pays
 from headatlas.models.passes import logits_at, pad_right, repeat_cache, run_prefix
-from headatlas.models.tokens import Tokens, common_prefix
+from headatlas.models.tokens import Tokens, common_prefix, starts_of
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model
@@ -63,24 +64,32 @@ def score_targets(
 ) -> TargetScores:
     """Log-probability of every row's target under an edit, in the order of the rows.
 
-    Rows may have any mix of lengths. A prefix that all rows share is computed once, unless
-    `share=False`, or the model cannot continue from a cache, or rows have edits of their own. All
-    rows run packed into one where the model can and it pays; `share` and `pack` overrule.
+    Rows may have any mix of lengths. A row that a longer one starts with is read from the longer
+    one's pass, and a prefix that all rows share is computed once, unless `share=False`, or the
+    model cannot continue from a cache, or rows have edits of their own. All rows run packed into
+    one where the model can and it pays; `share` and `pack` overrule.
     """
     edit.check_rows(len(rows))
+    numbers = [[i] for i in range(len(rows))]
+    if share is not False and edit.rows == 1:
+        numbers = starts_of(rows)
+    asked = [[rows[i] for i in each] for each in numbers]
+    everything, rows = rows, [each[-1] for each in asked]
     if pack is None:
         pack = share is None and _can_pack(model, rows, edit)
     if share is None:
         share = pack or model.continues_from_cache
-    prefix = shared_prefix(rows) if share and edit.rows == 1 else 0
+    prefix = shared_prefix(everything) if share and edit.rows == 1 else 0
     grad = torch.is_grad_enabled() and edit.requires_grad
     with model.editing(edit), torch.set_grad_enabled(grad):
         if pack:
-            scores = _score(rows, packed_logits(model.hf, rows, prefix))
+            found = _score(asked, packed_logits(model.hf, rows, prefix, asked))
         else:
-            scores = _score_in_groups(model, rows, edit, prefix, grad)
+            found = _score_in_groups(model, asked, edit, prefix, grad)
+    order = {number: place for place, number in enumerate(chain.from_iterable(numbers))}
+    scores = [found[order[number]] for number in range(len(everything))]
     pad = torch.nn.utils.rnn.pad_sequence
-    lengths = torch.tensor([len(row.target) for row in rows], device=scores[0][0].device)
+    lengths = torch.tensor([len(row.target) for row in everything], device=scores[0][0].device)
     return TargetScores(
         pad([logprob for logprob, _ in scores], batch_first=True),
         pad([hit for _, hit in scores], batch_first=True),
@@ -102,17 +111,18 @@ def _can_pack(model: Model, rows: Sequence[Tokens], edit: Edit) -> bool:
 
 
 def _score_in_groups(
-    model: Model, rows: Sequence[Tokens], edit: Edit, prefix: int, grad: bool
+    model: Model, asked: Sequence[Sequence[Tokens]], edit: Edit, prefix: int, grad: bool
 ) -> list[Scores]:
     """Score batches that continue the prefix; without gradient, in groups of bounded memory."""
+    rows = [each[-1] for each in asked]
     chunk = None if grad else PREFIX_CHUNK
     cache = run_prefix(model.hf, rows[0].ids[:prefix], chunk) if prefix else None
-    scores: dict[int, Scores] = {}
+    scores: dict[int, list[Scores]] = {}
     for group in _groups(rows, prefix, None if grad else TOKENS_PER_PASS):
         with model.editing_rows(edit, group):
-            parts = _score_pass(model, [rows[i] for i in group], prefix, cache)
-        scores.update(zip(group, parts, strict=True))
-    return [scores[i] for i in range(len(rows))]
+            parts = iter(_score_pass(model, [asked[i] for i in group], prefix, cache))
+        scores.update({i: list(islice(parts, len(asked[i]))) for i in group})
+    return [each for i in range(len(rows)) for each in scores[i]]
 
 
 def shared_prefix(rows: Sequence[Tokens]) -> int:
@@ -138,29 +148,29 @@ def _groups(rows: Sequence[Tokens], prefix: int, budget: int | None) -> Iterator
 
 
 def _score_pass(
-    model: Model, rows: Sequence[Tokens], prefix: int, cache: Cache | None
+    model: Model, asked: Sequence[Sequence[Tokens]], prefix: int, cache: Cache | None
 ) -> list[Scores]:
     device = model.hf.device
-    ids, mask = pad_right([row.ids[prefix:-1] for row in rows], device)  # the last predicts nothing
-    at = [(r, p - 1 - prefix) for r, row in enumerate(rows) for p in _target_positions(row)]
+    rows = [each[-1].ids[prefix:-1] for each in asked]  # the last token predicts nothing
+    ids, mask = pad_right(rows, device)
+    at = [
+        (r, p - 1 - prefix) for r, held in enumerate(asked) for each in held for p in each.positions
+    ]
     places = torch.tensor(at, device=device).unbind(-1)
     continued = None
     if cache is not None:
         continued = repeat_cache(cache, len(rows))
         mask = torch.cat([mask.new_ones(len(rows), prefix), mask], dim=1)
-    return _score(rows, logits_at(model.hf, ids, mask, (places[0], places[1]), continued))
+    return _score(asked, logits_at(model.hf, ids, mask, (places[0], places[1]), continued))
 
 
-def _score(rows: Sequence[Tokens], logits: Tensor) -> list[Scores]:
-    """Log-probability and hit of every row's target tokens, from the logits (place × vocabulary)
-    that predict them."""
-    wanted = torch.tensor([token for row in rows for token in row.target], device=logits.device)
+def _score(asked: Sequence[Sequence[Tokens]], logits: Tensor) -> list[Scores]:
+    """Log-probability and hit of every target's tokens, from the logits (place × vocabulary) that
+    predict them."""
+    targets = [each.target for held in asked for each in held]
+    wanted = torch.tensor([token for target in targets for token in target], device=logits.device)
     # place vocabulary -> place; in float32, as half precision loses the small differences
     logprob = logits.float().log_softmax(-1).gather(-1, wanted[:, None])[:, 0]
     hit = logits.argmax(-1) == wanted
-    sizes = [len(row.target) for row in rows]
+    sizes = [len(target) for target in targets]
     return list(zip(logprob.split(sizes), hit.split(sizes), strict=True))
-
-
-def _target_positions(row: Tokens) -> range:
-    return range(row.target_start, len(row))

@@ -31,6 +31,11 @@ class Tokens:
     def target(self) -> tuple[int, ...]:
         return self.ids[self.target_start :]
 
+    @property
+    def positions(self) -> range:
+        """Where the target's tokens stand."""
+        return range(self.target_start, len(self.ids))
+
     def __len__(self) -> int:
         return len(self.ids)
 
@@ -89,6 +94,25 @@ def common_prefix(rows: Sequence[Sequence[int]]) -> int:
         if a != b:
             return index
     return min(len(first), len(last))
+
+
+def starts_of(rows: Sequence[Tokens]) -> list[list[int]]:
+    """Rows by number, gathered with those that they start with; the longest comes last.
+
+    A model that only looks back gives the same for a row as for the start of a longer one, so the
+    last of each list is all that has to run.
+
+    >>> starts_of([Tokens((1, 2), 1), Tokens((1, 3), 1), Tokens((1, 2, 3), 2)])
+    [[0, 2], [1]]
+    """
+    order = sorted(range(len(rows)), key=lambda i: rows[i].ids)
+    found: list[list[int]] = [[]]
+    for place, number in enumerate(order):
+        found[-1].append(number)
+        longer = rows[order[place + 1]].ids if place + 1 < len(order) else ()
+        if longer[: len(rows[number])] != rows[number].ids:
+            found.append([])
+    return found[:-1]
 
 
 def _ids(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:

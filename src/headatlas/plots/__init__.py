@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headatlas.errors import PlotError, StoreError
 from headatlas.maps.files import temporary_prefix
 from headatlas.plots.always_any import always_any
+from headatlas.plots.functions import function_layers, function_overlap, functions, head_profiles
 from headatlas.plots.gates import distributions, scatter, trajectories
 from headatlas.plots.heatmap import heatmap
 
@@ -39,6 +40,10 @@ FIGURES: dict[str, Drawing] = {
     "distributions": Drawing(distributions, GATING, several=True),
     "gates": Drawing(scatter, ("gate_plus", "gate_minus"), several=True),
     "trajectories": Drawing(trajectories, (*GATING, "gate_path")),
+    "functions": Drawing(functions, ("importance",)),
+    "function-layers": Drawing(function_layers, ("importance",)),
+    "function-overlap": Drawing(function_overlap, ("importance",)),
+    "head-profiles": Drawing(head_profiles, ("importance",)),
 }
 FORMATS = (".png", ".svg", ".pdf")
 

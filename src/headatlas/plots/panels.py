@@ -37,13 +37,15 @@ def grid(
     above: float = 0.35,
     below: float = 0.75,
     gap: tuple[float, float] = (0.3, 0.5),
+    left: float = 0.65,
+    right: float = 0.15,
 ) -> tuple[Figure, list[list[Axes]]]:
     """A grid of panels of `width` × `height` inches, with room for strips above each.
 
-    `gap` is the space between columns and between rows, `above` and `below` what stays free of
-    panels, all in inches; with `share`, panels share their axes and only outer ones have numbers.
+    `gap` is the space between columns and between rows; `above`, `below`, `left` and `right` stay
+    free of panels, all in inches; with `share`, panels share their axes and only outer ones have
+    numbers.
     """
-    left, right = 0.65, 0.15
     whole = (
         left + columns * width + (columns - 1) * gap[0] + right,
         below + rows * height + (rows - 1) * gap[1] + STRIP + above,

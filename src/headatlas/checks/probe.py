@@ -1,0 +1,122 @@
+"""How much a probe's accuracy is worth, beside what needs no heads."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headatlas.maps.spread import mean_interval
+
+if TYPE_CHECKING:
+    from headatlas.maps import Map
+    from headatlas.methods.features import Features
+
+FloatArray = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Beats:
+    """Accuracy of a baseline on the same test examples, and by how much the probe exceeds it, with
+    the 95 % interval over questions."""
+
+    accuracy: float
+    gain: float
+    low: float
+    high: float
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the probe is better; `None` if it cannot be told."""
+        if self.low > 0:
+            return True
+        return False if self.high < 0 else None
+
+
+@dataclass(frozen=True)
+class ProbeReport:
+    """A probe on test questions: mean over seeds, with its 95 % interval over questions.
+
+    `baselines`: the commonest function of the train questions (`majority`), a bag of words of the
+    prompt (`words`), and the same probe learned from shuffled labels (`shuffled`); the gain over
+    the last is the probe's selectivity. `confusion[a][b]`: share of the examples of function a that
+    were taken for b.
+    """
+
+    functions: tuple[str, ...]
+    examples: int
+    questions: int
+    seeds: int
+    accuracy: float
+    low: float
+    high: float
+    chance: float
+    baselines: dict[str, Beats]
+    confusion: list[list[float]]
+
+    def as_dict(self) -> dict[str, Any]:
+        found = asdict(self)
+        for name, each in self.baselines.items():
+            found["baselines"][name]["holds"] = each.holds
+        return found
+
+
+def report_probe(drawn: Map, features: Features) -> ProbeReport:
+    """Compare a map's probe with what needs no heads, on the test examples it was asked."""
+    names = tuple(str(name) for name in drawn.data["function"].to_numpy())
+    truth = drawn.data["truth"].to_numpy().astype(int)
+    questions = [str(number) for number in drawn.data["question"].to_numpy()]
+    predicted = drawn.data["predicted"].transpose("seed", "asked").to_numpy().astype(int)
+    control = drawn.data["control"].transpose("seed", "asked").to_numpy().astype(int)
+    right = (predicted == truth).mean(0)
+    low, high = mean_interval(right, questions)
+    ((common, _),) = Counter(
+        each for each in features.labels["train"] if each in names
+    ).most_common(1)
+    guesses = {
+        "majority": truth == names.index(common),
+        "words": _words(features, names) == truth,
+        "shuffled": (control == truth).mean(0),
+    }
+    confusion = np.zeros((len(names), len(names)))
+    for answers in predicted:
+        np.add.at(confusion, (truth, answers), 1)
+    return ProbeReport(
+        functions=names,
+        examples=len(truth),
+        questions=len(set(questions)),
+        seeds=len(predicted),
+        accuracy=float(right.mean()),
+        low=low,
+        high=high,
+        chance=1 / len(names),
+        baselines={name: _beats(right, each, questions) for name, each in guesses.items()},
+        confusion=(confusion / confusion.sum(1, keepdims=True)).tolist(),
+    )
+
+
+def _beats(right: FloatArray, other: FloatArray, questions: Sequence[str]) -> Beats:
+    gain = right - other
+    low, high = mean_interval(gain, questions)
+    return Beats(float(np.mean(other)), float(gain.mean()), low, high)
+
+
+def _words(features: Features, names: tuple[str, ...]) -> FloatArray:
+    """What a bag of words of the prompt says, learned from the same train examples."""
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    texts, labels = {}, {}
+    for split in ("train", "test"):
+        kept = [i for i, label in enumerate(features.labels[split]) if label in names]
+        texts[split] = [features.prompts[split][i].lower() for i in kept]
+        labels[split] = [names.index(features.labels[split][i]) for i in kept]
+    words = CountVectorizer(analyzer=partial(re.findall, r"\w+"))
+    guess = make_pipeline(words, LogisticRegression(max_iter=2000))
+    return np.asarray(guess.fit(texts["train"], labels["train"]).predict(texts["test"]))

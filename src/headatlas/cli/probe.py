@@ -1,0 +1,135 @@
+"""headatlas probe"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from headatlas.cli import options as given
+from headatlas.cli.screen import note, progress_bar, stdout, waiting
+
+if TYPE_CHECKING:
+    from headatlas.checks.probe import ProbeReport
+    from headatlas.maps import Map
+    from headatlas.methods.features import Features, Reading
+    from headatlas.models.model import Model
+    from headatlas.tasks import Task
+
+
+class TokenChoice(StrEnum):
+    """Which tokens of an answer are read."""
+
+    first = "first"
+    last = "last"
+    content = "content"
+    all = "all"
+
+
+def probe(
+    *,
+    out: given.Out,
+    suite: Annotated[
+        str, typer.Option("--suite", "-s", help="Task whose examples have functions, or a file.")
+    ] = "cognition",
+    seeds: Annotated[int, typer.Option(min=1, help="Fit the probe anew so many times.")] = 3,
+    tokens: Annotated[
+        TokenChoice, typer.Option(help="Tokens of the answer: content are the five rarest words'.")
+    ] = TokenChoice.content,
+    epochs: Annotated[int, typer.Option(min=1, help="Times that the probe sees all.")] = 100,
+    model: given.ModelOptions,
+    files: given.FileOptions,
+) -> None:
+    """Map cognitive functions: which heads tell a probe what kind of thinking a step needs?
+
+    Reads every head's output at the answers, fits a probe on train questions, takes the importance
+    of every head for every function from the select questions and scores on the test questions.
+    Writes the map, its figures, and how much the probe's accuracy is worth.
+
+    \b
+    Examples:
+      headatlas probe --out atlas
+      headatlas probe --suite my-steps.jsonl --model Qwen/Qwen3-0.6B --seeds 5 --out atlas
+    """
+    with waiting("starting"):
+        from headatlas.checks.probe import report_probe
+        from headatlas.cli.work import draw_maps, load_verified, name_files, run_method, write_run
+        from headatlas.maps import load_map
+        from headatlas.methods.features import Reading
+        from headatlas.methods.probing import Probing
+        from headatlas.runs.store import Store
+
+    method = Probing(tokens=tokens.value, epochs=epochs)
+    task = files.load(suite, model.download)
+    store = Store(out)
+    store.check()
+    loaded, checks = load_verified(model)
+    features = read_suite(loaded, task, Reading(tokens.value), out)
+    run = run_method(loaded, checks, features, method, seeds, out)
+    drawn = load_map(run.path)
+    report = report_probe(drawn, features)
+    show_probe(report)
+    show_counts(drawn)
+    written = [store.write_json(f"checks/{run.path.stem}.probe.json", report.as_dict())]
+    for figure in ("functions", "function-layers", "function-overlap", "head-profiles"):
+        written += draw_maps(drawn, figure, out, run.path.stem)
+    name_files([run.path, *written, write_run(out, [run])])
+
+
+def read_suite(model: Model, task: Task, reading: Reading, out: Path) -> Features:
+    """Head outputs at the answers; what was read before is taken from the folder."""
+    from headatlas.maps import load_map
+    from headatlas.methods.features import Features
+    from headatlas.methods.probing import functions_of
+    from headatlas.runs.engine import run_units
+    from headatlas.runs.store import Store
+    from headatlas.runs.unit import cut
+
+    functions_of(task)  # too few functions are said before anything is read
+    task = task.for_tokenizer(model.tokenizer)
+    store = Store(out)
+    store.open()
+    units = cut(model, task, reading, [0])
+    with progress_bar(f"reading {task.name}", len(units)) as progress:
+        run_units(units, model, task, reading, store, progress)
+    features = Features.of(task, [load_map(store.path(unit)) for unit in units])
+    if features.left_out:
+        note(f"{features.left_out} answers are left out: they do not fit the model's context")
+    return features
+
+
+def show_probe(report: ProbeReport) -> None:
+    """Print the accuracy of the probe beside what needs no heads."""
+    stdout.print(
+        f"the probe tells {len(report.functions)} functions apart in {report.accuracy:.0%} of "
+        f"{report.examples} test examples ({report.low:.0%} … {report.high:.0%}); chance is "
+        f"{report.chance:.0%}",
+        highlight=False, soft_wrap=True,
+    )  # fmt: skip
+    table = Table(box=None, pad_edge=False)
+    for column in ("beside it", "accuracy", "the probe gains", "95 %"):
+        table.add_column(column, justify="left" if column == "beside it" else "right")
+    words = {
+        "majority": "the commonest function",
+        "words": "words of the prompt alone",
+        "shuffled": "the probe with shuffled labels",
+    }
+    for name, each in report.baselines.items():
+        reach = f"{each.low:+.0%} … {each.high:+.0%}"
+        table.add_row(words[name], f"{each.accuracy:.0%}", f"{each.gain:+.0%}", reach)
+    stdout.print(table)
+
+
+def show_counts(drawn: Map) -> None:
+    """Print how many heads count for every function, by both rules."""
+    from headatlas.maps.selection import head_counts
+
+    table = Table(box=None, pad_edge=False)
+    for column in ("function", "by the elbow", "beyond chance", "both"):
+        table.add_column(column, justify="left" if column == "function" else "right")
+    for name, count in head_counts(drawn).items():
+        table.add_row(name, str(count.elbow), str(count.significant), str(count.both))
+    stdout.print(table)

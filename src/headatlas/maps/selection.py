@@ -1,0 +1,65 @@
+"""How many heads count: the elbow of the sorted curve, and what chance does not reach."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from headatlas.maps.map import Map
+
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class HeadCount:
+    """Heads of a function: before the elbow, beyond what shuffled labels give in every seed, and
+    both."""
+
+    elbow: int
+    significant: int
+    both: int
+
+
+def head_counts(drawn: Map, level: float = LEVEL) -> dict[str, HeadCount]:
+    """How many heads count for every function of a probing map, by two rules."""
+    counts = {}
+    for name in drawn.data["function"].to_numpy():
+        importance = drawn["importance"].sel(function=name).mean("seed")
+        beyond = drawn["importance_p"].sel(function=name).max("seed") <= level
+        count = elbow(importance)
+        chosen = top_heads(importance, count)
+        both = sum(bool(beyond.to_numpy()[head]) for head in chosen)
+        counts[str(name)] = HeadCount(count, int(beyond.sum()), both)
+    return counts
+
+
+def elbow(values: xr.DataArray) -> int:
+    """Heads before the bend of the sorted curve: the point farthest below the line from the first
+    to the last.
+
+    >>> import xarray as xr
+    >>> elbow(xr.DataArray([[9.0, 8.0, 0.3], [0.2, 0.1, 0.0]], dims=("layer", "head")))
+    2
+    """
+    curve = np.sort(values.to_numpy()[np.isfinite(values.to_numpy())])[::-1]
+    if len(curve) < 3 or curve[0] == curve[-1]:
+        return 0
+    x = np.linspace(0, 1, len(curve))
+    y = (curve - curve[-1]) / (curve[0] - curve[-1])
+    return int(np.argmax(1 - x - y))
+
+
+def top_heads(values: xr.DataArray, count: int) -> list[tuple[int, int]]:
+    """The heads with the largest values, ties in reading order."""
+    flat = np.nan_to_num(values.to_numpy(), nan=-np.inf).ravel()
+    order = np.argsort(-flat, kind="stable")[:count]
+    return [
+        (int(layer), int(head))
+        for layer, head in zip(*np.unravel_index(order, values.shape), strict=True)
+        if np.isfinite(values.to_numpy()[layer, head])
+    ]

@@ -1,0 +1,259 @@
+"""What every head says at a question's answer: the features that a probe reads."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headatlas.errors import HeadAtlasError
+from headatlas.maps import Map, head_coordinates
+from headatlas.methods.method import Part, Report, origin
+from headatlas.tasks import Task
+from headatlas.tasks.encoded import encode_fitting
+
+if TYPE_CHECKING:
+    from headatlas.models.model import Model
+    from headatlas.models.spec import ModelSpec
+    from headatlas.models.tokens import Tokens
+
+CHOICES = ("first", "last", "content", "all")
+"""Which tokens of an answer are read."""
+
+USED = ("train", "select", "test")
+SHARDS = 8
+MOST_CONTENT = 5
+QUESTIONS = 8
+"""Questions that are read at a time."""
+
+FULL = 32767
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Read the mean output of every head over some tokens of the answer.
+
+    `tokens` says which: the `first`, the `last`, `all`, or `content`: up to five words' tokens that
+    are rarest in the task's train questions. Numbers are stored as 16-bit integers with one scale
+    a head; sequences are never stored.
+    """
+
+    tokens: str = "content"
+
+    name: ClassVar[str] = "features"
+    version: ClassVar[int] = 1
+    variable: ClassVar[str] = "z"
+
+    def __post_init__(self) -> None:
+        if self.tokens not in CHOICES:
+            raise HeadAtlasError(f"no tokens '{self.tokens}': there are {', '.join(CHOICES)}.")
+
+    def settings(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def parts(self, spec: ModelSpec) -> list[Part]:
+        """Every split in shards of whole questions."""
+        return [{"split": split, "shard": shard} for split in USED for shard in range(SHARDS)]
+
+    def reports(self, part: Part) -> int:
+        return 1
+
+    def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
+        return []
+
+    def run(
+        self,
+        model: Model,
+        task: Task,
+        seed: int = 0,
+        *,
+        part: Part | None = None,
+        report: Report | None = None,
+    ) -> Map:
+        """The features of one part of the questions."""
+        if part is None:
+            raise HeadAtlasError("features are read part by part: use read_features.")
+        task = task.for_tokenizer(model.tokenizer)
+        numbers, rows = _rows(model, task, part)
+        spec = model.spec
+        values = np.zeros((len(rows), spec.n_layers, spec.n_heads, spec.d_head), np.float32)
+        chosen = [self._positions(model, task, row) for row in rows]
+        for block in _blocks(rows):
+            _read_block(model, rows, chosen, block, values)
+        if report is not None:
+            report(f"{part['split']}, {len(rows)} answers")
+        largest = np.abs(values).max(axis=(0, 3), initial=0.0)  # layer head
+        scale = np.where(np.isfinite(largest), np.maximum(largest, 1e-12) / FULL, np.nan)
+        packed = np.nan_to_num(values / scale[None, :, :, None]).round().astype(np.int16)
+        groups = {head: spec.kv_group(*head) for head in spec.heads()}
+        return Map.of(
+            {
+                "z": (("example", "dim", "layer", "head"), packed.transpose(0, 3, 1, 2)),
+                "scale": (("layer", "head"), scale),
+            },
+            origin(model, self, seed) | {"task": task.name, "task_hash": task.hash, "part": part},
+            {"example": numbers} | head_coordinates(groups, (spec.n_layers, spec.n_heads)),
+        )
+
+    def _positions(self, model: Model, task: Task, row: Tokens) -> list[int]:
+        """Which tokens of a row are read, as positions in it."""
+        answer = range(row.target_start, len(row))
+        if self.tokens == "first":
+            return [answer[0]]
+        if self.tokens == "last":
+            return [answer[-1]]
+        if self.tokens == "all":
+            return list(answer)
+        counts, words = _frequencies(model, task)
+        telling = [i for i in answer if words(row.ids[i])] or list(answer)
+        return sorted(sorted(telling, key=lambda i: counts[row.ids[i]])[:MOST_CONTENT])
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Head outputs at the answers of a task's questions, by split: example × head × d_head.
+
+    `heads` are the heads that exist, in reading order; `labels` and `questions` belong to the
+    examples. A probe is asked on it like another method on a task.
+    """
+
+    task: Task
+    settings: dict[str, Any]
+    heads: tuple[tuple[int, int], ...]
+    z: dict[str, NDArray[np.float32]] = field(repr=False)
+    labels: dict[str, list[str]] = field(repr=False)
+    questions: dict[str, list[str]] = field(repr=False)
+    prompts: dict[str, list[str]] = field(repr=False)
+    left_out: int = 0
+
+    @classmethod
+    def of(cls, task: Task, parts: Sequence[Map]) -> Features:
+        """Put the parts of a reading together."""
+        first = parts[0]
+        exists = np.isfinite(first["scale"].to_numpy())
+        heads = tuple((int(layer), int(head)) for layer, head in np.argwhere(exists))
+        z: dict[str, NDArray[np.float32]] = {}
+        labels: dict[str, list[str]] = {}
+        questions: dict[str, list[str]] = {}
+        prompts: dict[str, list[str]] = {}
+        left_out = 0
+        for split in USED:
+            own = [each for each in parts if each.provenance["part"]["split"] == split]
+            own.sort(key=lambda each: each.provenance["part"]["shard"])
+            values, used = [], []
+            for each in own:
+                packed = each["z"].to_numpy().transpose(0, 2, 3, 1)  # example layer head dim
+                scale = each["scale"].to_numpy()[exists]
+                values.append(packed[:, exists].astype(np.float32) * scale[None, :, None])
+                used += each.data["example"].to_numpy().tolist()
+            asked = task.ask(split)
+            z[split] = np.concatenate(values).astype(np.float32)
+            labels[split] = [str(asked[i].function) for i in used]
+            questions[split] = [asked[i].question for i in used]
+            prompts[split] = [asked[i].prompt for i in used]
+            left_out += sum(each.function is not None for each in asked) - len(used)
+        settings = first.provenance["settings"]
+        return cls(task, settings, heads, z, labels, questions, prompts, left_out)
+
+    @property
+    def name(self) -> str:
+        return self.task.name
+
+    @property
+    def hash(self) -> str:
+        """Changes when what was asked, or how it was read, changes."""
+        return hashlib.sha256(json.dumps([self.task.hash, self.settings]).encode()).hexdigest()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        return self.task.remarks
+
+    def for_tokenizer(self, tokenizer: Any) -> Features:
+        """Features have been read with a tokenizer already."""
+        return self
+
+
+def read_features(
+    model: Model, task: Task, reading: Reading, report: Report | None = None
+) -> Features:
+    """Read all features of a task at once."""
+    task = task.for_tokenizer(model.tokenizer)
+    parts = [reading.run(model, task, part=p, report=report) for p in reading.parts(model.spec)]
+    return Features.of(task, parts)
+
+
+def _rows(model: Model, task: Task, part: Part) -> tuple[list[int], list[Tokens]]:
+    """The labelled examples of a part that fit the model's context: their numbers and tokens."""
+    examples = task.ask(part["split"])
+    place = {question: i for i, question in enumerate(dict.fromkeys(e.question for e in examples))}
+    mine = [
+        (number, example)
+        for number, example in enumerate(examples)
+        if example.function is not None
+        and place[example.question] * SHARDS // len(place) == part["shard"]
+    ]
+    numbers, rows = [], []
+    for number, example in mine:
+        _, fitting = encode_fitting(model, [example])
+        if fitting:
+            numbers.append(number)
+            rows += fitting
+    return numbers, rows
+
+
+def _blocks(rows: Sequence[Tokens]) -> list[dict[int, list[int]]]:
+    """Rows to run, each with the rows that it holds: a row that another one starts with is read
+    there. A few at a time."""
+    order = sorted(range(len(rows)), key=lambda i: rows[i].ids)
+    hosts: dict[int, list[int]] = {}
+    held: list[int] = []
+    for at, row in enumerate(order):
+        held.append(row)
+        after = rows[order[at + 1]].ids if at + 1 < len(order) else ()
+        if after[: len(rows[row])] != rows[row].ids:
+            hosts[row] = held
+            held = []
+    # a row before a row that does not start with it is held by no later one
+    return [
+        {host: hosts[host] for host in list(hosts)[i : i + QUESTIONS]}
+        for i in range(0, len(hosts), QUESTIONS)
+    ]
+
+
+def _read_block(
+    model: Model,
+    rows: Sequence[Tokens],
+    chosen: Sequence[list[int]],
+    block: dict[int, list[int]],
+    values: NDArray[np.float32],
+) -> None:
+    """Run the rows of a block and fill in the means of all rows that they hold."""
+    wanted = {
+        host: sorted({p for row in held for p in chosen[row]}) for host, held in block.items()
+    }
+    found = model.read([rows[host].ids for host in block], positions=list(wanted.values())).numpy()
+    for z, (host, held) in zip(found, block.items(), strict=True):
+        for row in held:
+            slots = [wanted[host].index(p) for p in chosen[row]]
+            values[row] = z[:, :, slots].mean(2)
+
+
+@lru_cache(maxsize=2)
+def _frequencies(model: Model, task: Task) -> tuple[Counter[int], Callable[[int], bool]]:
+    """How often every token stands in the train questions, and whether a token has a letter."""
+    _, rows = encode_fitting(model, task.ask("train"))
+    counts = Counter(token for row in rows for token in row.ids)
+    decode = model.tokenizer.decode
+
+    @cache
+    def telling(token: int) -> bool:
+        return any(letter.isalnum() for letter in decode([token]))
+
+    return counts, telling
