@@ -4,266 +4,158 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from headatlas.checks.controls import Head, matched_heads
-from headatlas.maps.spread import mean_error, mean_interval
-from headatlas.models.edit import Edit, remove_heads
-from headatlas.tasks.encoded import encode_fitting
+from headatlas.checks.steps import Answered, Answering, FloatArray, Steps
+from headatlas.maps.spread import Change, mean_change
+from headatlas.models.edit import remove_heads
 
 if TYPE_CHECKING:
-    from headatlas.models.model import Model
-    from headatlas.models.tokens import Tokens
-    from headatlas.tasks import Task
+    from headatlas.models.spec import ModelSpec
 
-FloatArray = np.ndarray[Any, Any]
-Report = Callable[[str], None]
+SHARES = (0.02, 0.07)
+"""Shares of all heads that are masked, besides the heads before the elbow."""
 
-QUESTIONS_A_PASS = 16
+DRAWS = 4
 
 
 @dataclass(frozen=True)
-class Steps:
-    """Labelled examples as tokens, with the questions that they are steps of."""
+class Masks:
+    """Answers of the same steps: untouched, with chosen heads masked, and with random ones.
 
-    rows: tuple[Tokens, ...]
-    functions: tuple[str, ...]
+    `controls` has one entry a random draw. Numbers below are of the steps at given places.
+    """
+
+    heads: tuple[Head, ...]
     questions: tuple[str, ...]
+    before: Answered
+    chosen: Answered
+    controls: tuple[Answered, ...]
 
-    @classmethod
-    def of(cls, model: Model, task: Task, split: str = "test") -> Steps:
-        task = task.for_tokenizer(model.tokenizer)
-        used, rows = encode_fitting(model, [each for each in task.ask(split) if each.function])
-        return cls(
-            tuple(rows), tuple(str(e.function) for e in used), tuple(e.question for e in used)
-        )
+    def change(self, what: str, at: Sequence[int] | None = None) -> Change:
+        """What masking the chosen heads does."""
+        values = getattr(self.chosen, what) - getattr(self.before, what)
+        return _change(values, self.questions, at)
 
-    def of_function(self, name: str) -> Steps:
-        """The steps that need one function."""
-        kept = [i for i, function in enumerate(self.functions) if function == name]
-        return Steps(
-            tuple(self.rows[i] for i in kept),
-            tuple(self.functions[i] for i in kept),
-            tuple(self.questions[i] for i in kept),
-        )
+    def control(self, what: str, at: Sequence[int] | None = None) -> float:
+        """What masking random heads does, on average."""
+        return float(_pick(self.controls_change(what), at).mean())
 
+    def difference(self, what: str, at: Sequence[int] | None = None) -> Change:
+        """How much more than random heads the chosen ones do."""
+        values = getattr(self.chosen, what) - getattr(self.before, what)
+        return _change(values, self.questions, at, self.controls_change(what))
 
-@dataclass(frozen=True)
-class Answered:
-    """Of every step: mean log-probability of its answer, and whether it was given exactly."""
-
-    logprob: FloatArray
-    exact: FloatArray
+    def controls_change(self, what: str) -> FloatArray:
+        """What masking random heads does to every step: draw × step."""
+        before = getattr(self.before, what)
+        return np.stack([getattr(each, what) - before for each in self.controls])
 
 
-@torch.no_grad()
-def answer_steps(model: Model, steps: Steps, edit: Edit | None = None) -> Answered:
-    """Ask all steps, several questions in a pass: later steps start with the earlier ones."""
-    logprob, exact = np.zeros(len(steps.rows)), np.zeros(len(steps.rows))
-    by_question: dict[str, list[int]] = {}
-    for number, question in enumerate(steps.questions):
-        by_question.setdefault(question, []).append(number)
-    asked = list(by_question.values())
-    for start in range(0, len(asked), QUESTIONS_A_PASS):
-        numbers = [n for each in asked[start : start + QUESTIONS_A_PASS] for n in each]
-        scores = model.score([steps.rows[n] for n in numbers], edit or Edit())
-        logprob[numbers] = scores.mean().double().cpu().numpy()
-        exact[numbers] = scores.exact().double().cpu().numpy()
-    return Answered(logprob, exact)
-
-
-@dataclass(frozen=True)
-class Masked:
-    """What masking a function's top heads does to it, against layer-matched random heads.
-
-    `chosen` and `control` are changes of the mean log-probability of the function's answers, in
-    nats a token; the interval of their difference is over questions and over random draws.
-    """
-
-    function: str
-    heads: int
-    chosen: float
-    control: float
-    difference: float
-    low: float
-    high: float
-    accuracy: float
-    accuracy_chosen: float
-    accuracy_control: float
-    examples: int
-    draws: int
-
-    @property
-    def holds(self) -> bool | None:
-        """Whether the chosen heads matter more than random ones; `None` if it cannot be told."""
-        if self.high < 0:
-            return True
-        return False if self.low > 0 else None
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"holds": self.holds}
-
-
-def mask_heads(
-    model: Model,
+def mask(
+    spec: ModelSpec,
     steps: Steps,
-    function: str,
+    name: str,
     heads: Sequence[Head],
+    before: Answered,
+    answer: Answering,
     *,
-    draws: int,
-    seed: int = 0,
-    report: Report | None = None,
-) -> Masked:
-    """Mask a function's heads (gate 0 at all positions), then `draws` times random others."""
-    own = steps.of_function(function)
-    chance = random.Random(f"{seed} {function} {len(heads)}")
-    before = answer_steps(model, own)
-    chosen = answer_steps(model, own, remove_heads(model.spec, heads))
+    draws: int = DRAWS,
+) -> Masks:
+    """Mask heads (gate 0 at all positions), then `draws` times layer-matched random others."""
+    chance = random.Random(f"controls {name} {len(heads)}")
+    label = f"{name}, {len(heads)} heads"
+    chosen = answer(f"{label} masked", steps, remove_heads(spec, heads))
     controls = []
-    for number in range(draws):
-        drawn = matched_heads(heads, list(model.spec.heads()), chance)
-        controls.append(answer_steps(model, own, remove_heads(model.spec, drawn)))
-        if report is not None:
-            report(f"{function}, {len(heads)} heads, draw {number + 1}/{draws}")
-    changes = np.stack([each.logprob - before.logprob for each in controls])
-    own_change = chosen.logprob - before.logprob
-    difference = own_change - changes.mean(0)
-    low, high = paired_interval(difference, own.questions, changes.mean(1))
-    return Masked(
-        function=function,
-        heads=len(heads),
-        chosen=float(own_change.mean()),
-        control=float(changes.mean()),
-        difference=float(difference.mean()),
-        low=low,
-        high=high,
-        accuracy=float(before.exact.mean()),
-        accuracy_chosen=float(chosen.exact.mean()),
-        accuracy_control=float(np.mean([each.exact.mean() for each in controls])),
-        examples=len(own.rows),
-        draws=draws,
-    )
+    for number in range(1, draws + 1):
+        drawn = matched_heads(heads, list(spec.heads()), chance)
+        controls.append(answer(f"{label}, random {number}", steps, remove_heads(spec, drawn)))
+    return Masks(tuple(heads), steps.questions, before, chosen, tuple(controls))
 
 
-def paired_interval(
-    difference: FloatArray, questions: Sequence[str], draws: FloatArray
-) -> tuple[float, float]:
-    """95 % interval of a mean difference over questions, whose control varies over draws too.
+def masking_row(function: str, masks: Masks, at: list[int], *, elbow: bool) -> dict[str, Any]:
+    """What masking a function's heads does to the function's own steps, as plain data.
 
-    The two variances add up; the degrees of freedom are Welch's.
+    `holds`: the chosen heads lower the log-probability more than random ones do.
     """
-    from scipy.stats import t
-
-    parts = [(mean_error(difference, questions), len(set(questions)) - 1)]
-    if len(draws) > 1:
-        parts.append((float(draws.std(ddof=1)) / math.sqrt(len(draws)), len(draws) - 1))
-    variance = sum(error**2 for error, _ in parts)
-    mean = float(difference.mean())
-    if not variance > 0:
-        return mean, mean
-    freedom = variance**2 / sum(error**4 / count for error, count in parts)
-    reach = float(t.ppf(0.975, freedom)) * math.sqrt(variance)
-    return mean - reach, mean + reach
-
-
-@dataclass(frozen=True)
-class Specificity:
-    """Changes of every function's answers when another function's heads are masked.
-
-    `change[a][b]`: mask the heads of a, measure b; nats a token, with 95 % intervals over
-    questions.
-    """
-
-    functions: tuple[str, ...]
-    heads: tuple[int, ...]
-    change: list[list[float]]
-    low: list[list[float]]
-    high: list[list[float]]
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+    more = masks.difference("logprob", at)
+    return {
+        "function": function,
+        "heads": len(masks.heads),
+        "elbow": elbow,
+        "examples": len(at),
+        "draws": len(masks.controls),
+        "change": asdict(masks.change("logprob", at)),
+        "control": masks.control("logprob", at),
+        "difference": asdict(more),
+        "accuracy": float(masks.before.exact[at].mean()),
+        "accuracy_change": asdict(masks.change("exact", at)),
+        "accuracy_control": masks.control("exact", at),
+        "accuracy_difference": asdict(masks.difference("exact", at)),
+        "holds": more.below,
+    }
 
 
-def specificity(
-    model: Model,
-    steps: Steps,
-    chosen: dict[str, Sequence[Head]],
-    report: Report | None = None,
-) -> Specificity:
-    """Mask the heads of each function, measure all."""
-    names = tuple(chosen)
-    before = answer_steps(model, steps)
-    labels, questions = np.array(steps.functions), np.array(steps.questions)
-    tables: dict[str, list[list[float]]] = {"change": [], "low": [], "high": []}
-    for name, heads in chosen.items():
-        after = answer_steps(model, steps, remove_heads(model.spec, heads))
-        change = after.logprob - before.logprob
-        rows: dict[str, list[float]] = {"change": [], "low": [], "high": []}
-        for other in names:
-            at = labels == other
-            low, high = mean_interval(change[at], questions[at].tolist())
-            for key, value in (("change", float(change[at].mean())), ("low", low), ("high", high)):
-                rows[key].append(value)
-        for key, row in rows.items():
-            tables[key].append(row)
-        if report is not None:
-            report(f"masking {name}")
-    counts = tuple(len(heads) for heads in chosen.values())
-    return Specificity(names, counts, tables["change"], tables["low"], tables["high"])
+def specificity(masked: dict[str, Masks], steps: Steps) -> dict[str, Any]:
+    """Mask the heads of function A, measure function B: everything as tables A × B."""
+    names = list(masked)
+    places = [steps.at(name) for name in names]
+    cells = [[masks.change("logprob", at) for at in places] for masks in masked.values()]
+    more = [[masks.difference("logprob", at) for at in places] for masks in masked.values()]
+    tables = {"change": cells, "difference": more}
+    return {
+        "functions": names,
+        "heads": [len(masks.heads) for masks in masked.values()],
+        "accuracy_change": [
+            [masks.change("exact", at).mean for at in places] for masks in masked.values()
+        ],
+        **{
+            name: [[asdict(each) for each in row] for row in table]
+            for name, table in tables.items()
+        },
+    }
 
 
-@dataclass(frozen=True)
-class Strengthened:
-    """What shifting a function's heads along its direction does to its answers."""
-
-    function: str
-    heads: int
-    strength: float
-    change: float
-    low: float
-    high: float
-    accuracy: float
-    accuracy_after: float
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-def strengthen(
-    model: Model,
-    steps: Steps,
-    function: str,
-    direction: Tensor,
-    strengths: Sequence[float],
-    report: Report | None = None,
-) -> list[Strengthened]:
-    """Add multiples of the direction (layer × head × d_head; zero but at the function's heads)."""
-    own = steps.of_function(function)
-    before = answer_steps(model, own)
-    heads = int(direction.abs().sum(-1).gt(0).sum())
-    found = []
-    for strength in strengths:
-        after = answer_steps(model, own, Edit(shift=strength * direction))
-        change = after.logprob - before.logprob
-        low, high = mean_interval(change, own.questions)
-        found.append(
-            Strengthened(
-                function,
-                heads,
-                strength,
-                float(change.mean()),
-                low,
-                high,
-                float(before.exact.mean()),
-                float(after.exact.mean()),
+def order(masked: dict[str, Masks], steps: Steps, low: Sequence[str]) -> list[dict[str, Any]]:
+    """Mask each low-order function's heads, measure every high-order function, and all of them."""
+    high = [name for name in masked if name not in low]
+    rows = []
+    for name in (name for name in masked if name in low):
+        for measured in [*([each] for each in high), *([high] if high else [])]:
+            at = steps.at(*measured)
+            rows.append(
+                {
+                    "masked": name,
+                    "measured": measured[0] if len(measured) == 1 else "high order",
+                    "heads": len(masked[name].heads),
+                    "change": asdict(masked[name].change("logprob", at)),
+                    "difference": asdict(masked[name].difference("logprob", at)),
+                }
             )
-        )
-        if report is not None:
-            report(f"{function}, strength {strength:g}")
-    return found
+    return rows
+
+
+def _pick(values: FloatArray, at: Sequence[int] | None) -> FloatArray:
+    return values if at is None else values[..., list(at)]
+
+
+def _change(
+    values: FloatArray,
+    questions: Sequence[str],
+    at: Sequence[int] | None = None,
+    controls: FloatArray | None = None,
+) -> Change:
+    """Mean and interval of values (step), less those of random draws (draw × step)."""
+    values = _pick(values, at)
+    named = list(questions) if at is None else [questions[i] for i in at]
+    if controls is None:
+        return mean_change(values, named)
+    controls = _pick(controls, at)
+    draws = len(controls)
+    spread = float(controls.mean(1).std(ddof=1)) / math.sqrt(draws) if draws > 1 else 0.0
+    return mean_change(values - controls.mean(0), named, spread, max(draws - 1, 1))

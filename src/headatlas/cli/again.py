@@ -44,18 +44,40 @@ class StoredModelOptions(ModelOptions):
 
 def gating_maps(folder: Path, name: str | None = None) -> dict[str, Map]:
     """The gating maps of a run's folder by file name, or the one that is named."""
-    from headatlas.maps import load_map
     from headatlas.maps.roles import is_gating
+
+    found = {file: each for file, each in _stored(folder, name).items() if is_gating(each)}
+    if not found:
+        raise HeadAtlasError(f"there is no map of gating in {folder}: run 'headatlas gate' first.")
+    return found
+
+
+def checkable_maps(folder: Path, name: str | None = None) -> dict[str, Map]:
+    """The maps of a run's folder that have checks, or the one that is named."""
+    from headatlas.maps.roles import is_gating
+    from headatlas.maps.selection import is_probing
+
+    found = {
+        file: each
+        for file, each in _stored(folder, name).items()
+        if is_gating(each) or is_probing(each)
+    }
+    if not found:
+        raise HeadAtlasError(
+            f"there is no map of gating or probing in {folder}: run 'headatlas gate' or 'headatlas "
+            "probe' first."
+        )
+    return found
+
+
+def _stored(folder: Path, name: str | None) -> dict[str, Map]:
+    from headatlas.maps import load_map
     from headatlas.runs.store import list_maps
 
     paths = list_maps(folder)
     if name is not None and name not in paths:
         raise HeadAtlasError(f"no map '{name}' in {folder}: it holds {', '.join(paths)}.")
-    maps = {file: load_map(path) for file, path in paths.items() if name in (None, file)}
-    found = {file: each for file, each in maps.items() if is_gating(each)}
-    if not found:
-        raise HeadAtlasError(f"there is no map of gating in {folder}: run 'headatlas gate' first.")
-    return found
+    return {file: load_map(path) for file, path in paths.items() if name in (None, file)}
 
 
 def of_tasks(maps: dict[str, Map], tasks: list[Task], folder: Path) -> dict[str, Map]:
@@ -64,7 +86,7 @@ def of_tasks(maps: dict[str, Map], tasks: list[Task], folder: Path) -> dict[str,
         if not any(each.provenance["task"] == task.name for each in maps.values()):
             have = ", ".join(dict.fromkeys(str(each.provenance["task"]) for each in maps.values()))
             raise HeadAtlasError(
-                f"there is no gating map of '{task.name}' in {folder}: it has {have}."
+                f"there is no such map of '{task.name}' in {folder}: it has {have}."
             )
     names = {task.name for task in tasks}
     return {file: each for file, each in maps.items() if each.provenance["task"] in names}

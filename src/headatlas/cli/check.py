@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from headatlas.cli import options as given
 from headatlas.cli.again import StoredModelOptions
-from headatlas.cli.screen import note, progress_bar, stdout, waiting
+from headatlas.cli.screen import note, waiting
 from headatlas.errors import HeadAtlasError
-
-if TYPE_CHECKING:
-    from headatlas.checks.held_out import HeldOut
-    from headatlas.checks.toggling import Toggling
-
-SIGNS = {"facilitation": "falls", "interference": "rises", "irrelevance": "stays flat"}
 
 
 def check(
@@ -33,20 +26,22 @@ def check(
     ] = None,
     questions: Annotated[
         int,
-        typer.Option(
-            min=2, help="Test questions for the held-out loss; toggling asks half as many a seed."
-        ),
+        typer.Option(min=2, help="Test questions of each map; toggling asks half as many a seed."),
     ] = 64,
     model: StoredModelOptions,
     files: given.FileOptions,
 ) -> None:
-    """Is a map true? Ordered toggling and held-out loss of the gating maps in a folder.
+    """Is a map true? Causal checks of the gating and probing maps in a folder, on test questions.
 
-    Toggling: heads are switched in the order of each score, starting from G⁺; the target's
+    Gating. Toggling: heads are switched in the order of each score, starting from G⁺; the target's
     log-probability should fall for facilitation, rise for interference and stay for irrelevance.
-    Held-out: loss on test questions under the learned gates, also made hard (0 or 1), against the
-    untouched model. Results and figures go into DIR; a map that was checked before is not asked
-    again.
+    Held-out: loss under the learned gates, also made hard (0 or 1), against the untouched model.
+
+    Probing. A function's heads are masked, and as many random heads of the same layers; the heads
+    of each function are masked and all functions measured; heads are pushed along their function's
+    direction. A function whose heads do no more than random ones is marked so in its map.
+
+    Results and figures go into DIR; a map that was checked before is not asked again.
 
     \b
     Examples:
@@ -54,16 +49,15 @@ def check(
       headatlas check atlas --task math --questions 32
     """
     with waiting("starting"):
-        from headatlas.checks.held_out import HeldOut, held_out
-        from headatlas.checks.toggling import Toggling, toggle, toggling_passes
-        from headatlas.cli.again import gating_maps, load_verified_for, of_tasks, task_of
+        from headatlas.cli.again import checkable_maps, load_verified_for, of_tasks, task_of
+        from headatlas.cli.check_functions import ask_functions, show_functions
+        from headatlas.cli.check_gating import ask_gating, show_gating
         from headatlas.cli.work import name_files
-        from headatlas.plots import FORMATS, save_figure
-        from headatlas.plots.toggling import toggling_figure
+        from headatlas.maps.roles import is_gating
         from headatlas.runs.store import Store
 
     named = [files.load(name, model.download) for name in task or []]
-    maps = gating_maps(folder, map_name)
+    maps = checkable_maps(folder, map_name)
     if named:
         maps = of_tasks(maps, named, folder)
     store = Store(folder)
@@ -75,28 +69,20 @@ def check(
         asked = task_of(drawn, loaded, named, files)
         if asked is None:
             continue
-        seeds = int(drawn.data.sizes["seed"])
+        ask, show = (
+            (ask_gating, show_gating) if is_gating(drawn) else (ask_functions, show_functions)
+        )
         subject: dict[str, Any] = {
             "map": name,
-            "map_hash": store.hash_of_map(name),
+            "map_hash": drawn.digest,
             "questions": questions,
         }
-        if (result := finished_check(folder / "checks" / f"{name}.json", subject)) is None:
-            with progress_bar(f"checking {asked.name}", 6 * seeds + toggling_passes(drawn)) as move:
-                rows = held_out(loaded, asked, drawn, limit=questions, report=move)
-                curves = toggle(loaded, asked, drawn, limit=max(2, questions // 2), report=move)
-            result = subject | {
-                "task": asked.name,
-                "held_out": [row.as_dict() for row in rows],
-                "toggling": curves.as_dict(),
-            }
-        show_held_out(asked.name, [HeldOut(**row) for row in result["held_out"]])
-        show_toggling(Toggling.from_dict(result["toggling"]))
+        result = finished_check(folder / "checks" / f"{name}.json", subject)
+        if result is None:
+            found = ask(loaded, asked, drawn, questions, store, subject)
+            result = subject | {"task": asked.name} | found
         written.append(store.write_json(f"checks/{name}.json", result))
-        figure = toggling_figure([result["toggling"]])
-        written += [
-            save_figure(figure, store.figures / f"{name}.toggling{ending}") for ending in FORMATS
-        ]
+        written += show(result, name, store)
     if not written:
         raise HeadAtlasError(f"no map in {folder} could be checked.")
     name_files(written)
@@ -112,46 +98,3 @@ def finished_check(path: Path, subject: dict[str, Any]) -> dict[str, Any] | None
         return None
     note(f"the map {subject['map']} was checked before: its check is shown again")
     return found
-
-
-def show_held_out(task: str, rows: list[HeldOut]) -> None:
-    """Print the losses under all gates."""
-    table = Table(box=None, pad_edge=False, title_justify="left")
-    table.title = f"{task}: {rows[0].questions} test questions"
-    columns = ("gates", "heads on", "loss", "accuracy", "change of loss", "95 %", "better seeds")
-    for column in columns:
-        table.add_column(
-            column,
-            justify="left" if column == "gates" else "right",
-            no_wrap=column != "better seeds",
-        )
-    for row in rows:
-        plain = row.gates == "untouched"
-        table.add_row(
-            row.gates,
-            f"{row.heads_on:.0%}",
-            f"{row.loss:.3f}",
-            f"{row.accuracy:.0%}",
-            "" if plain else f"{row.change:+.3f}",
-            "" if plain else f"{row.low:+.3f} … {row.high:+.3f}",
-            "" if plain else f"{row.better} of {row.seeds}",
-        )
-    stdout.print(table)
-
-
-def show_toggling(curves: Toggling) -> None:
-    """Say what toggling found."""
-    holds = curves.holds()
-    for curve in curves.curves:
-        found = f"{curve.end:+.2f} nats ({curve.low:+.2f} … {curve.high:+.2f})"
-        verdicts = {
-            True: f"{SIGNS[curve.score]}, as it should",
-            False: f"NOT as it should: it {SIGNS[curve.score]} for a true map",
-            None: "cannot be told",
-        }
-        words = f"{found}: {verdicts[holds[curve.score]]}" if curve.count else "there are none"
-        stdout.print(
-            f"toggling {curve.count:.0f} heads by {curve.score}: {words}",
-            highlight=False,
-            soft_wrap=True,
-        )

@@ -76,7 +76,7 @@ def contrast(
         from headatlas.cli.work import load_verified, name_files, run_method, write_run
         from headatlas.maps import load_map
         from headatlas.methods.contrast import Contrast
-        from headatlas.plots import FORMATS, save_figure
+        from headatlas.plots import save_in_all_formats
         from headatlas.plots.contrasts import contrast_figure
         from headatlas.runs.store import Store, joint_name, safe_name
         from headatlas.tasks.pairs import TaskPairs
@@ -128,8 +128,7 @@ def contrast(
     name = f"contrast-{joint_name([run.path.stem for run in runs])}"
     name = safe_name(name)
     written = [store.write_json(f"checks/{name}.json", {"contrasts": rows})]
-    figure = contrast_figure(rows)
-    written += [save_figure(figure, store.figures / f"{name}{ending}") for ending in FORMATS]
+    written += save_in_all_formats(contrast_figure(rows), store.figures / name)
     name_files([*(run.path for run in runs), *written, write_run(out, runs)])
 
 

@@ -57,7 +57,7 @@ def export(
     with waiting("starting"):
         from headatlas.checks.held_out import HARD, best_seed, gate_matrix, held_out
         from headatlas.cli.again import gating_maps, load_verified_for, of_tasks, task_of
-        from headatlas.cli.check import show_held_out
+        from headatlas.cli.check_gating import show_held_out
         from headatlas.cli.model_card import write_card
         from headatlas.cli.work import name_files
         from headatlas.maps import Map

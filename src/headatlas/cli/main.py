@@ -54,7 +54,7 @@ task.command("check")(grouped(task_check.check))
 task.command("baseline")(grouped(task_baseline.baseline))
 app.add_typer(task, name="task", no_args_is_help=True)
 
-RESUMABLE = ("atlas", "ablate", "gate", "contrast")
+RESUMABLE = ("atlas", "ablate", "gate", "contrast", "probe")
 """Commands that keep every finished unit of work."""
 
 INTERRUPTED = 130

@@ -27,7 +27,8 @@ TaskName = Annotated[
     typer.Option(
         "--task",
         "-t",
-        help="Built-in task, file, folder or hub:NAME; then :icl, :instruction, :plain, :chat.",
+        help="Built-in task, file, folder or hub:NAME; then :icl, :instruction, :plain, :chat, "
+        "or :only=FUNCTION.",
     ),
 ]
 Columns = Annotated[

@@ -29,6 +29,13 @@ class TokenChoice(StrEnum):
     all = "all"
 
 
+class AnswerChoice(StrEnum):
+    """Whose answers are read."""
+
+    reference = "reference"
+    generated = "generated"
+
+
 def probe(
     *,
     out: given.Out,
@@ -39,7 +46,18 @@ def probe(
     tokens: Annotated[
         TokenChoice, typer.Option(help="Tokens of the answer: content are the five rarest words'.")
     ] = TokenChoice.content,
+    answers: Annotated[
+        AnswerChoice,
+        typer.Option(help="reference, or generated: the model's own, where they are right."),
+    ] = AnswerChoice.reference,
     epochs: Annotated[int, typer.Option(min=1, help="Times that the probe sees all.")] = 100,
+    causes: Annotated[
+        bool,
+        typer.Option(
+            "--causes",
+            help="Also ablation and gating of every function's examples, and how far they agree.",
+        ),
+    ] = False,
     model: given.ModelOptions,
     files: given.FileOptions,
 ) -> None:
@@ -52,31 +70,38 @@ def probe(
     \b
     Examples:
       headatlas probe --out atlas
+      headatlas probe --causes --out atlas
       headatlas probe --suite my-steps.jsonl --model Qwen/Qwen3-0.6B --seeds 5 --out atlas
     """
     with waiting("starting"):
         from headatlas.checks.probe import report_probe
+        from headatlas.cli.causes import map_causes
+        from headatlas.cli.check_functions import mark_again
         from headatlas.cli.work import draw_maps, load_verified, name_files, run_method, write_run
-        from headatlas.maps import load_map
         from headatlas.methods.features import Reading
         from headatlas.methods.probing import Probing
         from headatlas.runs.store import Store
 
-    method = Probing(tokens=tokens.value, epochs=epochs)
+    method = Probing(tokens=tokens.value, answers=answers.value, epochs=epochs)
     task = files.load(suite, model.download)
     store = Store(out)
     store.check()
     loaded, checks = load_verified(model)
-    features = read_suite(loaded, task, Reading(tokens.value), out)
+    features = read_suite(loaded, task, Reading(tokens.value, answers.value), out)
     run = run_method(loaded, checks, features, method, seeds, out)
-    drawn = load_map(run.path)
+    drawn = mark_again(run.path.stem, store)
     report = report_probe(drawn, features)
     show_probe(report)
     show_counts(drawn)
     written = [store.write_json(f"checks/{run.path.stem}.probe.json", report.as_dict())]
     for figure in ("functions", "function-layers", "function-overlap", "head-profiles"):
         written += draw_maps(drawn, figure, out, run.path.stem)
-    name_files([run.path, *written, write_run(out, [run])])
+    runs = [run]
+    if causes:
+        more, files_of_causes = map_causes(loaded, checks, task, drawn, run.path.stem, out)
+        runs += more
+        written += files_of_causes
+    name_files([run.path, *written, write_run(out, runs)])
 
 
 def read_suite(model: Model, task: Task, reading: Reading, out: Path) -> Features:
@@ -96,8 +121,10 @@ def read_suite(model: Model, task: Task, reading: Reading, out: Path) -> Feature
     with progress_bar(f"reading {task.name}", len(units)) as progress:
         run_units(units, model, task, reading, store, progress)
     features = Features.of(task, [load_map(store.path(unit)) for unit in units])
-    if features.left_out:
-        note(f"{features.left_out} answers are left out: they do not fit the model's context")
+    if features.too_long:
+        note(f"{features.too_long} answers are left out: they do not fit the model's context")
+    if features.wrong:
+        note(f"{features.wrong} answers of the model are left out: they are wrong")
     return features
 
 

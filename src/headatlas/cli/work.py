@@ -119,12 +119,11 @@ def draw_maps(
     maps: Map | Sequence[Map], figure: str, out: Path, name: str, **settings: Any
 ) -> list[Path]:
     """Draw maps into the folder of a run, in every format."""
-    from headatlas.plots import FORMATS, draw, save_figure
+    from headatlas.plots import draw, save_in_all_formats
     from headatlas.runs.store import Store, safe_name
 
     drawing = draw(figure, maps, **settings)
-    base = Store(out).figures / safe_name(name)
-    return [save_figure(drawing, f"{base}.{figure}{ending}") for ending in FORMATS]
+    return save_in_all_formats(drawing, Store(out).figures / f"{safe_name(name)}.{figure}")
 
 
 def run_and_draw(

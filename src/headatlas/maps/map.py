@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,6 +68,16 @@ class Map:
     @property
     def variables(self) -> list[str]:
         return [str(name) for name in self.data.data_vars]
+
+    @property
+    def digest(self) -> str:
+        """Short hash of the map's numbers: what stands beside them does not change it."""
+        found = hashlib.sha256()
+        for name in sorted(self.variables):
+            values = self.data[name]
+            found.update(f"{name} {values.dims} {values.shape}".encode())
+            found.update(np.ascontiguousarray(values.to_numpy(), np.float64).tobytes())
+        return found.hexdigest()[:16]
 
     def aggregate(self, rule: str, dim: str = "seed", *, skip_missing: bool = False) -> Map:
         """The map with one dimension summed up: mean, median, always (min) or any (max).

@@ -25,17 +25,41 @@ class HeadCount:
     both: int
 
 
+def is_probing(drawn: Map) -> bool:
+    """Whether a map tells the importance of heads for functions."""
+    return {"importance", "importance_p"} <= set(drawn.variables)
+
+
 def head_counts(drawn: Map, level: float = LEVEL) -> dict[str, HeadCount]:
     """How many heads count for every function of a probing map, by two rules."""
     counts = {}
-    for name in drawn.data["function"].to_numpy():
-        importance = drawn["importance"].sel(function=name).mean("seed")
-        beyond = drawn["importance_p"].sel(function=name).max("seed") <= level
-        count = elbow(importance)
-        chosen = top_heads(importance, count)
-        both = sum(bool(beyond.to_numpy()[head]) for head in chosen)
-        counts[str(name)] = HeadCount(count, int(beyond.sum()), both)
+    for name, ranked in ranked_heads(drawn).items():
+        beyond = (drawn["importance_p"].sel(function=name).max("seed") <= level).to_numpy()
+        both = sum(bool(beyond[head]) for head in ranked.chosen)
+        counts[name] = HeadCount(ranked.elbow, int(beyond.sum()), both)
     return counts
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A function's heads, the most important first; the first `elbow` lie before the bend."""
+
+    heads: tuple[tuple[int, int], ...]
+    elbow: int
+
+    @property
+    def chosen(self) -> list[tuple[int, int]]:
+        return list(self.heads[: self.elbow])
+
+
+def ranked_heads(drawn: Map) -> dict[str, Ranked]:
+    """Every function's heads in the order of their mean importance."""
+    mean = drawn.aggregate("mean", skip_missing=True)["importance"]
+    found = {}
+    for name in mean["function"].to_numpy():
+        values = mean.sel(function=name)
+        found[str(name)] = Ranked(tuple(top_heads(values, values.size)), elbow(values))
+    return found
 
 
 def elbow(values: xr.DataArray) -> int:

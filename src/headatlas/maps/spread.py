@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -49,3 +50,46 @@ def share_interval(share: float, count: float) -> tuple[float, float]:
     middle = (share + z2 / (2 * count)) / (1 + z2 / count)
     reach = (z2 * (share * (1 - share) / count + z2 / (4 * count**2))) ** 0.5 / (1 + z2 / count)
     return max(0.0, middle - reach), min(1.0, middle + reach)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A mean change, and its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def below(self) -> bool | None:
+        """Whether it lies below 0; `None` if it cannot be told."""
+        if self.high < 0:
+            return True
+        return False if self.low > 0 else None
+
+    @property
+    def above(self) -> bool | None:
+        """Whether it lies above 0; `None` if it cannot be told."""
+        return None if self.below is None else not self.below
+
+
+def mean_change(
+    values: FloatArray, questions: Sequence[str], spread: float = 0.0, freedom: int = 1
+) -> Change:
+    """A mean over examples of questions, which may have a second standard error (`spread`, of
+    `freedom` degrees of freedom): that of random draws it is compared with.
+
+    The two variances add up; their degrees of freedom together are Welch's.
+    """
+    from scipy.stats import t
+
+    parts = [(mean_error(values, questions), len(set(questions)) - 1), (spread, freedom)]
+    variance = sum(error**2 for error, _ in parts)
+    mean = float(values.mean())
+    if not math.isfinite(variance) or not math.isfinite(mean):
+        return Change(mean, math.nan, math.nan)
+    if variance == 0:
+        return Change(mean, mean, mean)
+    together = variance**2 / sum(error**4 / count for error, count in parts)
+    reach = float(t.ppf(0.975, together)) * math.sqrt(variance)
+    return Change(mean, mean - reach, mean + reach)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,6 +16,7 @@ from headatlas.methods.method import Part, Report, provenance
 from headatlas.models.edit import remove_heads
 from headatlas.tasks import Example, Task
 from headatlas.tasks.encoded import encode_examples
+from headatlas.tasks.functions import in_order
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model
@@ -30,7 +32,8 @@ class Ablation:
     over a target's tokens, then over examples. Negative: the task needs the head. `effect_se` is
     the standard error of that mean over questions, for the solved examples at hand. `heads`
     restricts the work to some heads, the others are NaN; `examples` to so many test examples, drawn
-    by the seed (`None`: all).
+    by the seed (`None`: all). With `by_function`, whole questions are drawn until there are so many
+    examples, and every cognitive function that their steps need has an effect of its own.
 
     >>> Ablation(examples=8).settings()
     {'examples': 8}
@@ -38,6 +41,7 @@ class Ablation:
 
     heads: tuple[Head, ...] | None = None
     examples: int | None = 32
+    by_function: bool = False
 
     name: ClassVar[str] = "ablation"
     version: ClassVar[int] = 2
@@ -50,7 +54,8 @@ class Ablation:
             raise HeadAtlasError(f"ablation needs at least 2 examples, not {self.examples}.")
 
     def settings(self) -> dict[str, Any]:
-        return {"examples": self.examples}
+        only = {"by_function": True} if self.by_function else {}
+        return {"examples": self.examples, **only}
 
     def parts(self, spec: ModelSpec) -> list[Part]:
         """One part a layer."""
@@ -65,14 +70,19 @@ class Ablation:
 
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         task = task.for_tokenizer(model.tokenizer)
-        examples = task.ask(limit=self.examples)
+        examples = self._drawn(task, 0)
         used, _ = self._rows(model, task, examples)
         remarks = []
         if left_out := len(examples) - len(used):
             remarks.append(f"{left_out} of {len(examples)} examples are too long and are left out")
-        if seeds > 1 and examples == task.ask(seed=1, limit=self.examples):
+        if seeds > 1 and examples == self._drawn(task, 1):
             remarks.append("the seeds differ in nothing: all questions are asked, as they stand")
         return remarks
+
+    def _drawn(self, task: Task, seed: int) -> list[Example]:
+        if self.by_function:
+            return whole_questions(task, seed, self.examples)
+        return task.ask("test", seed, self.examples)
 
     def _rows(
         self, model: Model, task: Task, examples: list[Example]
@@ -96,31 +106,64 @@ class Ablation:
         """The map of a task; with `part`, only its heads."""
         parts = [part] if part is not None else self.parts(model.spec)
         task = task.for_tokenizer(model.tokenizer)
-        examples = task.ask("test", seed, self.examples)
+        examples = self._drawn(task, seed)
         used, rows = self._rows(model, task, examples)
-        questions = [example.question for example in used]
-        shape = (model.spec.n_layers, model.spec.n_heads)
-        effect, error = np.full(shape, np.nan), np.full(shape, np.nan)
+        kinds = self._kinds(used)
+        spec = model.spec
+        effect = np.full((len(kinds), spec.n_layers, spec.n_heads), np.nan)
+        error = np.full_like(effect, np.nan)
         with torch.no_grad():
             plain = model.score(rows).mean().double()
             for layer, head in (head for each in parts for head in each["heads"]):
-                edit = remove_heads(model.spec, [(layer, head)])
+                edit = remove_heads(spec, [(layer, head)])
                 change = (model.score(rows, edit).mean().double() - plain).cpu().numpy()  # example
-                effect[layer, head] = change.mean()
-                error[layer, head] = mean_error(change, questions)
+                for number, own in enumerate(kinds.values()):
+                    effect[number, layer, head] = change[own].mean()
+                    questions = [used[i].question for i in own]
+                    error[number, layer, head] = mean_error(change[own], questions)
                 if report is not None:
                     report(f"seed {seed}, head {layer}.{head}")
-        groups = {head: model.spec.kv_group(*head) for head in model.spec.heads()}
+        groups = {head: spec.kv_group(*head) for head in spec.heads()}
         facts = {
             "examples_used": len(rows),
             "examples_too_long": len(examples) - len(rows),
             "baseline_logprob": float(plain.mean()),
         }
+        dims: tuple[str, ...] = ("seed", "layer", "head")  # of the plain map: its one kind is all
+        names: dict[str, Any] = {}
+        if self.by_function:
+            dims = ("function", *dims)
+            names = {"function": list(kinds)}
+            effect, error = effect[:, None], error[:, None]
         return Map.of(
-            {
-                "effect": (("seed", "layer", "head"), effect[None]),
-                "effect_se": (("seed", "layer", "head"), error[None]),
-            },
+            {"effect": (dims, effect), "effect_se": (dims, error)},
             provenance(model, task, self, seed) | facts,
-            {"seed": [seed]} | head_coordinates(groups, shape),
+            {"seed": [seed]} | names | head_coordinates(groups, effect.shape[-2:]),
         )
+
+    def _kinds(self, examples: list[Example]) -> dict[str, list[int]]:
+        """The examples by number that are summed up together: all, or those of each function."""
+        if not self.by_function:
+            return {"": list(range(len(examples)))}
+        labels = [str(example.function) for example in examples]
+        return {
+            name: [i for i, label in enumerate(labels) if label == name]
+            for name in in_order(labels)
+        }
+
+
+def whole_questions(task: Task, seed: int, limit: int | None) -> list[Example]:
+    """All labelled test examples of questions that the seed draws, until there are `limit`."""
+    steps: dict[str, list[Example]] = {}
+    for example in task.ask("test", seed):
+        if example.function is not None:
+            steps.setdefault(example.question, []).append(example)
+    if not steps:
+        raise TaskError(f"no test example of '{task.name}' says what function it needs.")
+    order = random.Random(f"{task.questions_hash} whole {seed}").sample(list(steps), len(steps))
+    drawn: list[Example] = []
+    for question in order:
+        if limit is not None and len(drawn) >= limit:
+            break
+        drawn += steps[question]
+    return drawn

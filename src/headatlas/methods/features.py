@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import cache, lru_cache
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from headatlas.errors import HeadAtlasError
 from headatlas.maps import Map, head_coordinates
 from headatlas.methods.method import Part, Report, origin
-from headatlas.tasks import Task
+from headatlas.tasks import Example, Task
+from headatlas.tasks.answers import RIGHT, first_line, token_f1
 from headatlas.tasks.encoded import encode_fitting
 
 if TYPE_CHECKING:
@@ -27,13 +28,21 @@ if TYPE_CHECKING:
 CHOICES = ("first", "last", "content", "all")
 """Which tokens of an answer are read."""
 
+ANSWERS = ("reference", "generated")
+"""Whose answers are read."""
+
 USED = ("train", "select", "test")
 SHARDS = 8
 MOST_CONTENT = 5
 QUESTIONS = 8
 """Questions that are read at a time."""
 
+SPARE = 4
+"""Tokens that an answer may have beyond twice the reference's."""
+
 FULL = 32767
+LOST = ("too_long", "wrong")
+"""Why an answer is not read: too long for the context, or the model's own one and wrong."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +50,13 @@ class Reading:
     """Read the mean output of every head over some tokens of the answer.
 
     `tokens` says which: the `first`, the `last`, `all`, or `content`: up to five words' tokens that
-    are rarest in the task's train questions. Numbers are stored as 16-bit integers with one scale
-    a head; sequences are never stored.
+    are rarest in the task's train questions. `answers` are the `reference` ones, or `generated`:
+    the model's own greedy ones, as far as their words agree with the reference (token F1 of at
+    least ½). Numbers are stored as 16-bit integers with one scale a head, sequences never.
     """
 
     tokens: str = "content"
+    answers: str = "reference"
 
     name: ClassVar[str] = "features"
     version: ClassVar[int] = 1
@@ -54,9 +65,19 @@ class Reading:
     def __post_init__(self) -> None:
         if self.tokens not in CHOICES:
             raise HeadAtlasError(f"no tokens '{self.tokens}': there are {', '.join(CHOICES)}.")
+        if self.answers not in ANSWERS:
+            raise HeadAtlasError(f"no answers '{self.answers}': there are {', '.join(ANSWERS)}.")
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Reading:
+        """The reading that a probe with these settings was made from."""
+        return cls(settings["tokens"], settings.get("answers", "reference"))
 
     def settings(self) -> dict[str, Any]:
-        return asdict(self)
+        settings = asdict(self)
+        if self.answers == "reference":
+            del settings["answers"]
+        return settings
 
     def parts(self, spec: ModelSpec) -> list[Part]:
         """Every split in shards of whole questions."""
@@ -81,7 +102,13 @@ class Reading:
         if part is None:
             raise HeadAtlasError("features are read part by part: use read_features.")
         task = task.for_tokenizer(model.tokenizer)
-        numbers, rows = _rows(model, task, part)
+        mine = _of_part(task, part)
+        judged = mine
+        if self.answers == "generated":
+            judged = _generate(model, mine)
+        fitting = [(number, encode_fitting(model, [each])[1]) for number, each in judged.items()]
+        numbers = [number for number, found in fitting if found]
+        rows = [row for _, found in fitting for row in found]
         spec = model.spec
         values = np.zeros((len(rows), spec.n_layers, spec.n_heads, spec.d_head), np.float32)
         chosen = [self._positions(model, task, row) for row in rows]
@@ -98,7 +125,9 @@ class Reading:
                 "z": (("example", "dim", "layer", "head"), packed.transpose(0, 3, 1, 2)),
                 "scale": (("layer", "head"), scale),
             },
-            origin(model, self, seed) | {"task": task.name, "task_hash": task.hash, "part": part},
+            origin(model, self, seed)
+            | {"task": task.name, "task_hash": task.hash, "part": part}
+            | {"wrong": len(mine) - len(judged), "too_long": len(judged) - len(rows)},
             {"example": numbers} | head_coordinates(groups, (spec.n_layers, spec.n_heads)),
         )
 
@@ -111,8 +140,8 @@ class Reading:
             return [answer[-1]]
         if self.tokens == "all":
             return list(answer)
-        counts, words = _frequencies(model, task)
-        telling = [i for i in answer if words(row.ids[i])] or list(answer)
+        counts = _frequencies(model, task)
+        telling = [i for i in answer if _is_word(model, row.ids[i])] or list(answer)
         return sorted(sorted(telling, key=lambda i: counts[row.ids[i]])[:MOST_CONTENT])
 
 
@@ -131,7 +160,8 @@ class Features:
     labels: dict[str, list[str]] = field(repr=False)
     questions: dict[str, list[str]] = field(repr=False)
     prompts: dict[str, list[str]] = field(repr=False)
-    left_out: int = 0
+    too_long: int = 0
+    wrong: int = 0
 
     @classmethod
     def of(cls, task: Task, parts: Sequence[Map]) -> Features:
@@ -143,7 +173,6 @@ class Features:
         labels: dict[str, list[str]] = {}
         questions: dict[str, list[str]] = {}
         prompts: dict[str, list[str]] = {}
-        left_out = 0
         for split in USED:
             own = [each for each in parts if each.provenance["part"]["split"] == split]
             own.sort(key=lambda each: each.provenance["part"]["shard"])
@@ -158,9 +187,9 @@ class Features:
             labels[split] = [str(asked[i].function) for i in used]
             questions[split] = [asked[i].question for i in used]
             prompts[split] = [asked[i].prompt for i in used]
-            left_out += sum(each.function is not None for each in asked) - len(used)
+        lost = {key: sum(each.provenance.get(key, 0) for each in parts) for key in LOST}
         settings = first.provenance["settings"]
-        return cls(task, settings, heads, z, labels, questions, prompts, left_out)
+        return cls(task, settings, heads, z, labels, questions, prompts, **lost)
 
     @property
     def name(self) -> str:
@@ -189,23 +218,33 @@ def read_features(
     return Features.of(task, parts)
 
 
-def _rows(model: Model, task: Task, part: Part) -> tuple[list[int], list[Tokens]]:
-    """The labelled examples of a part that fit the model's context: their numbers and tokens."""
+def _of_part(task: Task, part: Part) -> dict[int, Example]:
+    """The labelled examples of a part, by their number in the split."""
     examples = task.ask(part["split"])
     place = {question: i for i, question in enumerate(dict.fromkeys(e.question for e in examples))}
-    mine = [
-        (number, example)
+    return {
+        number: example
         for number, example in enumerate(examples)
         if example.function is not None
         and place[example.question] * SHARDS // len(place) == part["shard"]
-    ]
-    numbers, rows = [], []
-    for number, example in mine:
-        _, fitting = encode_fitting(model, [example])
-        if fitting:
-            numbers.append(number)
-            rows += fitting
-    return numbers, rows
+    }
+
+
+def _generate(model: Model, examples: dict[int, Example]) -> dict[int, Example]:
+    """The examples with the model's own answers in place of the reference; wrong ones are gone."""
+    found = {}
+    numbers = list(examples)
+    for start in range(0, len(numbers), QUESTIONS):
+        chosen = numbers[start : start + QUESTIONS]
+        longest = max(len(model.encode("", examples[n].target)) for n in chosen)
+        said = model.generate(
+            [examples[n].prompt for n in chosen], max_new_tokens=2 * longest + SPARE
+        )
+        for number, text in zip(chosen, said, strict=True):
+            answer = first_line(str(text))
+            if token_f1(answer, examples[number].target) >= RIGHT:
+                found[number] = replace(examples[number], target=answer, choices=())
+    return found
 
 
 def _blocks(rows: Sequence[Tokens]) -> list[dict[int, list[int]]]:
@@ -245,15 +284,19 @@ def _read_block(
             values[row] = z[:, :, slots].mean(2)
 
 
-@lru_cache(maxsize=2)
-def _frequencies(model: Model, task: Task) -> tuple[Counter[int], Callable[[int], bool]]:
-    """How often every token stands in the train questions, and whether a token has a letter."""
-    _, rows = encode_fitting(model, task.ask("train"))
-    counts = Counter(token for row in rows for token in row.ids)
-    decode = model.tokenizer.decode
+def _is_word(model: Model, token: int) -> bool:
+    """Whether a token has a letter or digit."""
+    assert model.tokenizer is not None
+    return any(letter.isalnum() for letter in str(model.tokenizer.decode([token])))
 
-    @cache
-    def telling(token: int) -> bool:
-        return any(letter.isalnum() for letter in decode([token]))
 
-    return counts, telling
+_COUNTS: WeakKeyDictionary[Model, dict[str, Counter[int]]] = WeakKeyDictionary()
+
+
+def _frequencies(model: Model, task: Task) -> Counter[int]:
+    """How often every token stands in the train questions; counted once a model and task."""
+    known = _COUNTS.setdefault(model, {})
+    if task.hash not in known:
+        _, rows = encode_fitting(model, task.ask("train"))
+        known[task.hash] = Counter(token for row in rows for token in row.ids)
+    return known[task.hash]

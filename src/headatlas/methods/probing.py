@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,7 +17,7 @@ from headatlas.maps import Map, combine, head_coordinates
 from headatlas.methods.features import Features, Reading, read_features
 from headatlas.methods.method import Part, Report, origin
 from headatlas.tasks import Task
-from headatlas.tasks.functions import FUNCTIONS
+from headatlas.tasks.functions import in_order
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model
@@ -63,6 +64,7 @@ class Probing:
 
     seeds: int = 1
     tokens: str = "content"
+    answers: str = "reference"
     width: int = 64
     hidden: int = 512
     dropout: float = 0.3
@@ -84,11 +86,13 @@ class Probing:
             raise HeadAtlasError(f"the dropout lies between 0 and 1, not at {self.dropout}.")
         if not self.rate > 0:
             raise HeadAtlasError(f"the learning rate is positive, not {self.rate}.")
-        Reading(self.tokens)
+        Reading(self.tokens, self.answers)
 
     def settings(self) -> dict[str, Any]:
         settings = asdict(self)
         del settings["seeds"]
+        if self.answers == "reference":
+            del settings["answers"]
         return settings
 
     def parts(self, spec: ModelSpec) -> list[Part]:
@@ -114,7 +118,7 @@ class Probing:
     ) -> Map:
         """The map of one seed, or of all `seeds` if none is named."""
         if isinstance(task, Task):
-            task = read_features(model, task, Reading(self.tokens))
+            task = read_features(model, task, Reading(self.tokens, self.answers))
         if seed is None:
             return combine([self.run(model, task, each) for each in range(self.seeds)])
         names, _ = functions_of(task)
@@ -138,7 +142,7 @@ class Probing:
                 probe.parameters(), self.rate, weight_decay=self.decay, fused=True
             )
             labels = torch.tensor(data.labels)
-            for epoch in range(self.epochs):
+            for _ in range(self.epochs):
                 probe.train()
                 total = 0.0
                 for chosen in torch.randperm(len(labels), generator=generator).split(self.batch):
@@ -149,7 +153,7 @@ class Probing:
                     total += float(loss.detach()) * len(chosen)
                 if report is not None:
                     mean = total / len(labels)
-                    report(f"seed {seed}, {word}, epoch {epoch + 1}/{self.epochs}, loss {mean:.3f}")
+                    report(f"seed {seed}, {word}, loss {mean:.3f}")
         return probe.eval()
 
     def _as_map(
@@ -214,11 +218,10 @@ def functions_of(task: Task | Features) -> tuple[list[str], dict[str, int]]:
         for split in ("train", "select", "test")
     }
     counts = {split: Counter(each) for split, each in labels.items()}
-    seen = list(dict.fromkeys(name for each in labels.values() for name in each))
-    order = [name for name in FUNCTIONS if name in seen]
-    order += sorted(name for name in seen if name not in FUNCTIONS)
-    least = {name: min(each[name] for each in counts.values()) for name in order}
-    known = [name for name in order if least[name] >= LEAST]
+    seen = {name for each in labels.values() for name in each}
+    _check_spelling(task.name, seen)
+    least = {name: min(each[name] for each in counts.values()) for name in in_order(seen)}
+    known = [name for name, count in least.items() if count >= LEAST]
     if len(known) < 2:
         found = ", ".join(f"{name} ({count})" for name, count in least.items()) or "none"
         raise TaskError(
@@ -226,6 +229,18 @@ def functions_of(task: Task | Features) -> tuple[list[str], dict[str, int]]:
             f"'{task.name}' has {found}."
         )
     return known, {name: count for name, count in least.items() if count < LEAST}
+
+
+def _check_spelling(task: str, names: Iterable[str]) -> None:
+    """Raise if two labels are one function, spelled in two ways."""
+    known: dict[str, str] = {}
+    for name in sorted(names):
+        other = known.setdefault(" ".join(name.casefold().split()), name)
+        if other != name:
+            raise TaskError(
+                f"the labels '{other}' and '{name}' differ only in case or spaces in '{task}': write "
+                "one function in one way."
+            )
 
 
 def _tensors(features: Features, split: str, names: list[str]) -> Examples:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from headatlas.maps import Map
 
-__all__ = ["FIGURES", "Drawing", "draw", "save_figure"]
+__all__ = ["FIGURES", "Drawing", "draw", "save_figure", "save_in_all_formats"]
 
 
 class Drawing(NamedTuple):
@@ -106,3 +106,8 @@ def save_figure(figure: Figure, path: str | Path) -> Path:
             temporary.unlink(missing_ok=True)
         raise StoreError(f"the figure {path} cannot be written: {error.strerror}.") from error
     return path
+
+
+def save_in_all_formats(figure: Figure, base: str | Path) -> list[Path]:
+    """Write a figure as PNG, SVG and PDF under one name without ending."""
+    return [save_figure(figure, f"{base}{ending}") for ending in FORMATS]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.ticker import MultipleLocator
 
-from headatlas.maps.selection import elbow, top_heads
+from headatlas.maps.selection import ranked_heads
 from headatlas.plots.panels import MISSING, grid, heading
 
 if TYPE_CHECKING:
@@ -156,11 +156,8 @@ def head_profiles(maps: Sequence[Map]) -> Figure:
 
 def _chosen(drawn: Map) -> tuple[list[str], dict[str, list[tuple[int, int]]]]:
     """The functions of a map, and the heads before each one's elbow."""
-    values = drawn.aggregate("mean", skip_missing=True)["importance"]
-    names = [str(name) for name in values["function"].to_numpy()]
-    return names, {
-        n: top_heads(values.sel(function=n), elbow(values.sel(function=n))) for n in names
-    }
+    ranked = ranked_heads(drawn)
+    return list(ranked), {name: each.chosen for name, each in ranked.items()}
 
 
 def _shared(one: list[tuple[int, int]], other: list[tuple[int, int]]) -> float:

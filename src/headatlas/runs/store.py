@@ -111,10 +111,6 @@ class Store:
             Map(whole.data, {**shared, "seeds": found}), self.maps / f"{safe_name(name)}.nc"
         )
 
-    def hash_of_map(self, name: str) -> str:
-        """Hash of the bytes of a map's file."""
-        return hashlib.sha256((self.maps / f"{name}.nc").read_bytes()).hexdigest()[:16]
-
     def write_record(self, record: dict[str, Any]) -> Path:
         """Write `run.json`: what was run, with what, how long it took, what came out."""
         return self.write_json("run.json", record)

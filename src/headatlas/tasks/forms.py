@@ -38,9 +38,9 @@ KINDS = ("icl", "instruction", "plain")
 
 
 def split_name(name: str) -> tuple[str, list[str]]:
-    """A task's name and the words of the form behind it: `antonym:icl=5:chat`."""
+    """A task's name and the words behind it: `antonym:icl=5:chat`, `cognition:only=Retrieval`."""
     found = re.fullmatch(
-        r"(.+?)((?::(?:icl(?:=\d{1,4})?|instruction|plain|chat))*)", name, re.DOTALL
+        r"(.+?)((?::(?:icl(?:=\d{1,4})?|instruction|plain|chat|only=[^:]+))*)", name, re.DOTALL
     )
     if found is None:
         return name, []

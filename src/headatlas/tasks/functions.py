@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 FUNCTIONS = (
     "Knowledge Recall",
     "Retrieval",
@@ -13,6 +15,25 @@ FUNCTIONS = (
     "Math Calculation",
 )
 """In the order of the published figure (Ma et al. 2025, arXiv 2512.10978)."""
+
+
+LOW_ORDER = (
+    "Knowledge Recall",
+    "Retrieval",
+    "Semantic Understanding",
+    "Syntactic Understanding",
+)
+"""What the other four, of high order, are said to build on."""
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Functions in the order of the published figure; others come after them, by the alphabet.
+
+    >>> in_order(["Zeal", "Retrieval", "Art", "Knowledge Recall"])
+    ['Knowledge Recall', 'Retrieval', 'Art', 'Zeal']
+    """
+    known = {name: place for place, name in enumerate(FUNCTIONS)}
+    return sorted(set(names), key=lambda name: (known.get(name, len(known)), name))
 
 
 def sub_question(question: str, told: list[tuple[str, str]], asked: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -35,6 +35,7 @@ BUILT_IN: dict[str, Callable[[], Task]] = {
 """A new task is one function and one line here."""
 
 HUB = "hub:"
+ONLY = "only="
 
 
 def load_task(
@@ -46,7 +47,8 @@ def load_task(
     file_format: str | None = None,
     download: bool = False,
 ) -> Task:
-    """A built-in task, a file, a folder of files, or `hub:NAME`; `:FORM` behind it chooses a form.
+    """A built-in task, a file, a folder of files, or `hub:NAME`; `:FORM` behind it chooses a form,
+    `:only=FUNCTION` the examples that need one cognitive function.
 
     For files: `columns` maps our names of columns to the file's, `template` writes a row out
     ("Q: {prompt}\\nA: {target}"), `instruction` is for the form `instruction`, and `file_format`
@@ -62,10 +64,18 @@ def load_task(
             raise TaskError(
                 f"'{base}' is built in: format, columns, template and instruction are for files."
             )
-        return _built_in(base).put_as(words)
+        return _as_asked(_built_in(base), words)
     sources = open_sources(base, download)
     stem = Path(base.removeprefix(HUB).partition("#")[0]).stem or "task"
-    return read_task(stem, sources, file_format, how).put_as(words)
+    return _as_asked(read_task(stem, sources, file_format, how), words)
+
+
+def _as_asked(task: Task, words: Sequence[str]) -> Task:
+    """The task in the form, and with the function alone, that the words behind its name say."""
+    for word in words:
+        if word.startswith(ONLY):
+            task = task.only(word.removeprefix(ONLY))
+    return task.put_as([word for word in words if not word.startswith(ONLY)])
 
 
 def open_sources(name: str, download: bool = False) -> list[Source]:

@@ -14,6 +14,7 @@ from itertools import count, islice
 from headatlas.errors import TaskError
 from headatlas.tasks.example import Example
 from headatlas.tasks.forms import PLAIN, Form, Tokenizer, as_chat, as_text, make_form
+from headatlas.tasks.functions import in_order
 from headatlas.tasks.splits import SPLITS, check_disjoint, divide
 
 MOST_SHOTS = 10
@@ -129,6 +130,21 @@ class Task:
         there = len(self.splits.get("examples", ()))
         form = make_form(words, self.form, self.shots or min(MOST_SHOTS, there))
         return replace(self, name=":".join([self.name, *words]), form=form)
+
+    def only(self, function: str) -> Task:
+        """The task with the examples alone that need a cognitive function."""
+        have = in_order(
+            str(each.function) for every in self.splits.values() for each in every if each.function
+        )
+        wanted = [name for name in have if name.casefold() == function.casefold()]
+        if not wanted:
+            found = f"it has {', '.join(have)}" if have else "its examples have none"
+            raise TaskError(f"no function '{function}' in the task '{self.name}': {found}.")
+        splits = {
+            split: tuple(each for each in every if each.function in wanted)
+            for split, every in self.splits.items()
+        }
+        return replace(self, name=f"{self.name}:only={wanted[0]}", splits=splits)
 
     def for_tokenizer(self, tokenizer: Tokenizer | None) -> Task:
         """The task for a model: made of its own tokens where it consists of tokens, and with its

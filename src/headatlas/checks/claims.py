@@ -1,0 +1,54 @@
+"""What the published claims about functions come to, over all steps at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from headatlas.checks.masking import Masks
+from headatlas.checks.steps import Steps
+from headatlas.maps.spread import Change, mean_change
+
+
+def pooled_masking(masked: dict[str, Masks], steps: Steps) -> Change:
+    """Over all steps: how much more their own function's heads do than random ones."""
+    own, spread, freedom = np.zeros(len(steps.rows)), 0.0, 0
+    for name, masks in masked.items():
+        at = steps.at(name)
+        controls = masks.controls_change("logprob")[:, at]
+        own[at] = (masks.chosen.logprob - masks.before.logprob)[at] - controls.mean(0)
+        share = len(at) / len(own)
+        spread += share**2 * controls.mean(1).var(ddof=1) / len(controls)
+        freedom += len(controls) - 1
+    return mean_change(own, steps.questions, math.sqrt(spread), freedom)
+
+
+def pooled_specificity(masked: dict[str, Masks], steps: Steps) -> Change:
+    """Over all steps: how much more their own function's heads do than the other functions'."""
+    changes = {name: each.chosen.logprob - each.before.logprob for name, each in masked.items()}
+    own = np.zeros(len(steps.rows))
+    for number, function in enumerate(steps.functions):
+        others = [each[number] for name, each in changes.items() if name != function]
+        own[number] = changes[function][number] - float(np.mean(others))
+    return mean_change(own, steps.questions)
+
+
+def pooled_order(masked: dict[str, Masks], steps: Steps, low: Sequence[str]) -> Change | None:
+    """Over all high-order steps: how much more low-order functions' heads do than random ones."""
+    masks = [each for name, each in masked.items() if name in low]
+    at = [i for i, function in enumerate(steps.functions) if function not in low]
+    if not masks or not at:
+        return None
+    controls = [each.controls_change("logprob")[:, at] for each in masks]
+    values = np.mean(
+        [
+            (each.chosen.logprob - each.before.logprob)[at] - control.mean(0)
+            for each, control in zip(masks, controls, strict=True)
+        ],
+        axis=0,
+    )
+    spread = sum(each.mean(1).var(ddof=1) / len(each) for each in controls) / len(masks) ** 2
+    questions = [steps.questions[i] for i in at]
+    return mean_change(values, questions, math.sqrt(spread), len(masks) * (len(controls[0]) - 1))

@@ -1,0 +1,111 @@
+"""Steps of questions, and how well a model answers them under an edit."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from headatlas.errors import TaskError
+from headatlas.models.edit import Edit
+from headatlas.tasks.encoded import encode_fitting
+
+if TYPE_CHECKING:
+    from headatlas.models.model import Model
+    from headatlas.models.tokens import Tokens
+    from headatlas.tasks import Task
+
+FloatArray = np.ndarray[Any, Any]
+
+QUESTIONS_A_PASS = 16
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Labelled examples as tokens, with the questions that they are steps of."""
+
+    rows: tuple[Tokens, ...]
+    functions: tuple[str, ...]
+    questions: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls,
+        model: Model,
+        task: Task,
+        functions: tuple[str, ...],
+        limit: int | None = None,
+        seed: int = 0,
+    ) -> Steps:
+        """The test steps of up to `limit` questions, which the seed draws."""
+        task = task.for_tokenizer(model.tokenizer)
+        asked = [each for each in task.ask("test") if each.function in functions]
+        names = list(dict.fromkeys(each.question for each in asked))
+        chance = random.Random(f"{task.questions_hash} steps {seed}")
+        kept = set(chance.sample(names, min(limit or len(names), len(names))))
+        used, rows = encode_fitting(model, [each for each in asked if each.question in kept])
+        for name in functions:
+            found = len({each.question for each in used if each.function == name})
+            if found < 2:
+                raise TaskError(
+                    f"'{name}' has {found} of the drawn test questions of '{task.name}': too few "
+                    "to measure. Ask more questions."
+                )
+        return cls(
+            tuple(rows), tuple(str(e.function) for e in used), tuple(e.question for e in used)
+        )
+
+    def at(self, *functions: str) -> list[int]:
+        """The numbers of the steps that need one of the functions."""
+        return [i for i, function in enumerate(self.functions) if function in functions]
+
+    def only(self, function: str) -> Steps:
+        """The steps that need one function."""
+        kept = self.at(function)
+        return Steps(
+            tuple(self.rows[i] for i in kept),
+            tuple(self.functions[i] for i in kept),
+            tuple(self.questions[i] for i in kept),
+        )
+
+
+@dataclass(frozen=True)
+class Answered:
+    """Of every step: mean log-probability of its answer, and whether it was given exactly."""
+
+    logprob: FloatArray
+    exact: FloatArray
+
+    def at(self, numbers: list[int]) -> Answered:
+        return Answered(self.logprob[numbers], self.exact[numbers])
+
+    def as_dict(self) -> dict[str, list[float]]:
+        return {"logprob": self.logprob.tolist(), "exact": self.exact.tolist()}
+
+    @classmethod
+    def from_dict(cls, found: dict[str, list[float]]) -> Answered:
+        return cls(np.array(found["logprob"]), np.array(found["exact"]))
+
+
+Answering = Callable[[str, Steps, Edit], Answered]
+"""Answers steps under an edit; the name tells the pass apart from all others of a check."""
+
+
+@torch.no_grad()
+def answer_steps(model: Model, steps: Steps, edit: Edit) -> Answered:
+    """Ask all steps, several questions in a pass: later steps start with the earlier ones."""
+    logprob, exact = np.zeros(len(steps.rows)), np.zeros(len(steps.rows))
+    by_question: dict[str, list[int]] = {}
+    for number, question in enumerate(steps.questions):
+        by_question.setdefault(question, []).append(number)
+    asked = list(by_question.values())
+    for start in range(0, len(asked), QUESTIONS_A_PASS):
+        numbers = [n for each in asked[start : start + QUESTIONS_A_PASS] for n in each]
+        scores = model.score([steps.rows[n] for n in numbers], edit)
+        logprob[numbers] = scores.mean().double().cpu().numpy()
+        exact[numbers] = scores.exact().double().cpu().numpy()
+    return Answered(logprob, exact)

@@ -1,0 +1,65 @@
+"""Does a function get better when its heads are pushed along its direction?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headatlas.checks.controls import Head
+from headatlas.checks.steps import Answered
+from headatlas.maps.spread import Change, mean_change
+
+if TYPE_CHECKING:
+    from headatlas.methods.features import Features
+    from headatlas.models.spec import ModelSpec
+
+STRENGTHS = (-1.0, 0.5, 1.0, 2.0)
+"""Multiples of the direction that are added; the negative one should do the opposite."""
+
+MAIN_STRENGTH = 1.0
+
+Pushed = tuple[str, float, int, Answered, Answered, Sequence[str]]
+"""Function, strength, number of heads, answers before and after, and their questions."""
+
+
+def direction(spec: ModelSpec, features: Features, function: str, heads: Sequence[Head]) -> Tensor:
+    """A function's direction at its heads: its mean output in the train questions less that of all
+    other functions; layer × head × d_head, 0 at other heads."""
+    z = features.z["train"]  # example head d_head
+    own = np.array([label == function for label in features.labels["train"]])
+    mean = z[own].mean(0) - z[~own].mean(0)
+    found = torch.zeros(spec.n_layers, spec.n_heads, spec.d_head)
+    for layer, head in heads:
+        found[layer, head] = torch.from_numpy(mean[features.heads.index((layer, head))])
+    return found
+
+
+def strengthening_row(
+    function: str,
+    strength: float,
+    heads: int,
+    before: Answered,
+    after: Answered,
+    questions: Sequence[str],
+) -> dict[str, Any]:
+    """What shifting a function's heads along its direction does to its steps, as plain data."""
+    return {
+        "function": function,
+        "heads": heads,
+        "strength": strength,
+        "change": asdict(mean_change(after.logprob - before.logprob, questions)),
+        "accuracy": float(before.exact.mean()),
+        "accuracy_change": asdict(mean_change(after.exact - before.exact, questions)),
+    }
+
+
+def pooled_strengthening(found: Sequence[Pushed]) -> Change:
+    """Over all steps: what pushing their own function's heads does."""
+    changes = [after.logprob - before.logprob for _, _, _, before, after, _ in found]
+    questions = [question for each in found for question in each[-1]]
+    return mean_change(np.concatenate(changes), questions)

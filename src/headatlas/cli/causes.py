@@ -1,0 +1,69 @@
+"""What 'headatlas probe --causes' adds: maps of the same examples that intervene."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+
+from headatlas.cli.screen import stdout
+
+if TYPE_CHECKING:
+    from headatlas.cli.work import Finished
+    from headatlas.maps import Map
+    from headatlas.models.model import Model
+    from headatlas.tasks import Task
+
+EXAMPLES = 96
+"""Test examples, over all functions, with which every head is removed."""
+
+SEEDS = 2
+BATCH = 8
+"""Questions an update: the rows are long."""
+
+
+def map_causes(
+    model: Model, checks: list[dict[str, Any]], task: Task, drawn: Map, name: str, out: Path
+) -> tuple[list[Finished], list[Path]]:
+    """Ablation and gating of every function's examples, and how far the three kinds agree."""
+    from headatlas.checks.causes import compare_kinds
+    from headatlas.cli.work import run_method
+    from headatlas.maps import load_map
+    from headatlas.methods import Ablation, Gating
+    from headatlas.plots import save_in_all_formats
+    from headatlas.plots.agreement import agreement_figure
+    from headatlas.runs.store import Store
+
+    removing = Ablation(examples=EXAMPLES, by_function=True)
+    runs = [run_method(model, checks, task, removing, 1, out)]
+    ablation = load_map(runs[0].path)
+    gating = {}
+    for function in (str(each) for each in drawn.data["function"].to_numpy()):
+        runs.append(run_method(model, checks, task.only(function), Gating(batch=BATCH), SEEDS, out))
+        gating[function] = load_map(runs[-1].path)
+    rows = compare_kinds(drawn, ablation, gating)
+    show_agreement(rows)
+    store = Store(out)
+    written = [store.write_json(f"checks/{name}.causes.json", {"agreement": rows})]
+    written += save_in_all_formats(agreement_figure(rows), store.figures / f"{name}.causes")
+    return runs, [*(run.path for run in runs), *written]
+
+
+def show_agreement(rows: list[dict[str, Any]]) -> None:
+    """Print how far the kinds of map agree, function by function."""
+    table = Table(box=None, pad_edge=False)
+    columns = ("function", "kinds of map", "rank correlation", "95 %", "within layers", "top heads")
+    for column in columns:
+        left = column in ("function", "kinds of map")
+        table.add_column(column, justify="left" if left else "right")
+    for row in rows:
+        table.add_row(
+            row["function"],
+            " and ".join(row["pair"]),
+            f"{row['spearman']:+.2f}",
+            f"{row['low']:+.2f} … {row['high']:+.2f}",
+            f"{row['within']:+.2f}",
+            f"{row['top_overlap']:.0%} (chance {row['top_expected']:.0%})",
+        )
+    stdout.print(table)

@@ -1,0 +1,130 @@
+"""What 'headatlas check' does with a map of cognitive functions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+
+from headatlas.cli.screen import progress_bar, stdout
+
+if TYPE_CHECKING:
+    from headatlas.maps import Map
+    from headatlas.models.model import Model
+    from headatlas.runs.store import Store
+    from headatlas.tasks import Task
+
+VERDICTS = {True: "more than random heads", False: "less than random heads", None: "undecided"}
+CLAIMS = {
+    "masking": "a function's heads matter more for it than random heads",
+    "specificity": "they matter more for it than other functions' heads",
+    "order": "low-order functions' heads matter for high-order functions, more than random heads",
+    "strengthening": "pushing heads along their function's direction helps it",
+}
+HOLDS = {True: "holds", False: "does not hold", None: "undecided"}
+
+
+def ask_functions(
+    model: Model, task: Task, drawn: Map, questions: int, store: Store, subject: dict[str, Any]
+) -> dict[str, Any]:
+    """Masking, specificity, order and strengthening; every pass is kept as it is finished."""
+    from headatlas.checks.functions import check_functions, passes_of
+    from headatlas.checks.steps import Answered, Steps, answer_steps
+    from headatlas.cli.probe import read_suite
+    from headatlas.maps.selection import ranked_heads
+    from headatlas.methods.features import Reading
+    from headatlas.models.edit import Edit
+    from headatlas.runs.pieces import Pieces
+
+    ranked = ranked_heads(drawn)
+    features = read_suite(model, task, Reading.of(drawn.provenance["settings"]), store.folder)
+    steps = Steps.of(model, task, tuple(ranked), limit=questions)
+    pieces = Pieces(store, subject | {"model_hash": model.fingerprint, "task_hash": task.hash})
+    with progress_bar(f"checking {task.name}", passes_of(ranked)) as move:
+
+        def answer(name: str, steps: Steps, edit: Edit) -> Answered:
+            move(0, name)
+            found = pieces.get(name, lambda: answer_steps(model, steps, edit).as_dict())
+            move(1, name)
+            return Answered.from_dict(found)
+
+        return check_functions(model.spec, steps, ranked, features, answer)
+
+
+def show_functions(result: dict[str, Any], name: str, store: Store) -> list[Path]:
+    """Print the check of a map, mark the map, and draw what was found."""
+    from headatlas.plots import draw, save_in_all_formats
+    from headatlas.plots.causal import masking_figure, specificity_figure, strengthening_figure
+
+    show_masking(result)
+    show_claims(result)
+    marked = mark_map(result, name, store)
+    figures = {
+        "functions": draw("functions", marked),
+        "masking": masking_figure(result),
+        "specificity": specificity_figure(result),
+        "strengthening": strengthening_figure(result),
+    }
+    written = [store.maps / f"{name}.nc"]
+    for kind, figure in figures.items():
+        written += save_in_all_formats(figure, store.figures / f"{name}.{kind}")
+    return written
+
+
+def mark_map(result: dict[str, Any], name: str, store: Store) -> Map:
+    """Write the check's marks into the map's file, and give the map."""
+    from headatlas.maps import load_map
+    from headatlas.maps.causes import causes_of, mark_causes
+
+    path = store.maps / f"{name}.nc"
+    marked = mark_causes(load_map(path), causes_of(result["masking"]))
+    marked.save(path)
+    return marked
+
+
+def mark_again(name: str, store: Store) -> Map:
+    """The map, with the marks of its check if it has been checked before as it is now."""
+    from headatlas.maps import load_map
+
+    drawn = load_map(store.maps / f"{name}.nc")
+    try:
+        result = json.loads((store.folder / "checks" / f"{name}.json").read_text("utf-8"))
+        if result["map_hash"] == drawn.digest:
+            return mark_map(result, name, store)
+    except (OSError, ValueError, KeyError, TypeError):
+        pass  # no check, or a damaged one
+    return drawn
+
+
+def show_masking(result: dict[str, Any]) -> None:
+    """Print what masking a function's heads does to the function, against random heads."""
+    table = Table(box=None, pad_edge=False, title_justify="left")
+    table.title = f"{result['task']}: {result['questions']} test questions, nats a token"
+    for column in ("function", "heads masked", "change", "random heads", "difference", "95 %", ""):
+        left = column in ("function", "")
+        table.add_column(column, justify="left" if left else "right", no_wrap=column == "95 %")
+    for row in result["masking"]:
+        more = row["difference"]
+        table.add_row(
+            row["function"],
+            f"{row['heads']}{' (elbow)' if row['elbow'] else ''}",
+            f"{row['change']['mean']:+.3f}",
+            f"{row['control']:+.3f}",
+            f"{more['mean']:+.3f}",
+            f"{more['low']:+.3f} … {more['high']:+.3f}",
+            VERDICTS[row["holds"]],
+        )
+    stdout.print(table)
+
+
+def show_claims(result: dict[str, Any]) -> None:
+    """Say what the four published claims come to."""
+    for name, claim in result["claims"].items():
+        if claim is None:
+            continue
+        found = f"{claim['mean']:+.3f} nats ({claim['low']:+.3f} … {claim['high']:+.3f})"
+        stdout.print(
+            f"{CLAIMS[name]}: {HOLDS[claim['holds']]}, {found}", highlight=False, soft_wrap=True
+        )
