@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from headatlas.maps.spread import mean_error, mean_interval
+from headatlas.maps.spread import Change, mean_change, mean_error, mean_interval
 
 VALUES = np.array([1.0, 4.0, 2.0, 8.0, 5.0])
 NAMES = list("abcde")
@@ -44,3 +44,14 @@ def test_the_error_is_that_of_repeated_draws():
 def test_one_question_says_nothing_about_spread():
     assert math.isnan(mean_error(VALUES, ["a"] * 5))
     assert all(math.isnan(end) for end in mean_interval(VALUES, ["a"] * 5))
+
+
+def test_a_second_error_adds_up_and_no_spread_is_no_interval():
+    values = np.random.default_rng(0).normal(1, 0.1, 50)
+    names = [str(i) for i in range(50)]
+    alone, more = mean_change(values, names), mean_change(values, names, spread=0.2, freedom=3)
+    assert mean_interval(values, names) == pytest.approx((alone.low, alone.high))
+    assert more.low < alone.low < alone.high < more.high
+    assert (alone.above, more.above) == (True, True)
+    assert mean_change(np.ones(4), list("abcd")) == Change(1, 1, 1)
+    assert mean_change(np.ones(2), ["a", "a"]).below is None  # one question: nothing is sure

@@ -1,86 +1,146 @@
-"""Probing: a planted head is found, chance is not, and splits stay apart."""
+"""Features and the probe: what is read, what is left out, and how seeds differ."""
 
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
-import torch
-from transformers import LlamaConfig, LlamaForCausalLM
+import pytest
 
-from headatlas.methods.probing import Probing
-from headatlas.models.model import Model
+from headatlas.errors import HeadAtlasError, TaskError
+from headatlas.maps.aggregate import next_interval
+from headatlas.methods.features import Reading, read_features
+from headatlas.methods.probing import Probing, functions_of
 from headatlas.tasks import Example, Task
-from small_things import byte_tokenizer
+from headatlas.tasks.splits import SPLITS
 
-LABELS = "wxyz"
-CARRIER = (1, 2)
+NAMES = ("Retrieval", "Inference", "Math Calculation")
+SMALL = Probing(width=8, hidden=16, epochs=20, rate=1e-3, shuffles=200)
 
 
-def labelled_task(questions: int = 480) -> Task:
-    """Four functions, told by one letter of the prompt; everything else is drawn at random."""
+def suite(questions=60, names=NAMES):
+    """Questions of three steps; each step starts with the ones before it."""
     chance = random.Random(0)
     examples = []
     for number in range(questions):
-        noise = "".join(chance.choices("abcdefgh", k=9))
-        label = LABELS[number % 4]
-        prompt = f"{noise}{label}{number % 7}"
-        examples.append(Example(prompt, "".join(chance.choices("abcd", k=3)), function=label))
-    return Task.of("labelled", examples)
+        told = f"{number} " + "".join(chance.choices("abcde", k=5))
+        for name in names:
+            told += f" {name[:3]}:"
+            answer = " " + "".join(chance.choices("xyz", k=3))
+            examples.append(Example(told, answer, function=name, group=f"q{number}"))
+            told += answer
+    return Task.of("suite", examples)
 
 
-def planted_model(*, carries: bool) -> Model:
-    """Attention is uniform; the label's letters have directions of their own, and only one head's
-    values may hold them."""
-    tokenizer = byte_tokenizer()
-    config = LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=64,
-        intermediate_size=64,
-        num_hidden_layers=3,
-        num_attention_heads=4,
-        num_key_value_heads=4,
-        tie_word_embeddings=False,
+def test_a_step_is_read_from_a_longer_row_as_from_its_own(tiny):
+    task = suite(24)
+    features = read_features(tiny, task, Reading("all"))
+    for number, example in enumerate(task.ask("test")):
+        row = tiny.encode(example.prompt, example.target)
+        z = tiny.read([row.ids], positions=[list(row.positions)])[0]  # layer head pos d_head
+        alone = z.mean(2).flatten(0, 1).numpy()
+        assert np.abs(features.z["test"][number] - alone).max() < 2e-4 * np.abs(alone).max()
+
+
+def test_tokens_that_are_read(tiny):
+    example = Example("ab:", " xyzzy", function="f")
+    row = tiny.encode(example.prompt, example.target)
+    task = suite(24)
+    first, last, every, telling = (
+        Reading(choice)._positions(tiny, task, row)
+        for choice in ("first", "last", "all", "content")
     )
-    torch.manual_seed(0)
-    hf = LlamaForCausalLM(config).eval()
-    embedding = hf.model.embed_tokens.weight.data
-    embedding.normal_()
-    embedding[:, :4] = 0
-    for place, letter in enumerate(LABELS):
-        (token,) = tokenizer(letter, add_special_tokens=False)["input_ids"]
-        embedding[token] = 0
-        embedding[token, place] = 8.0
-    for layer in hf.model.layers:
-        attention = layer.self_attn
-        for matrix in (attention.q_proj, attention.k_proj, layer.mlp.down_proj):
-            matrix.weight.data.zero_()
-        attention.v_proj.weight.data.normal_(0, 0.3)
-        attention.v_proj.weight.data[:, :4] = 0
-        attention.o_proj.weight.data.normal_(0, 0.02)
-        attention.o_proj.weight.data[:4] = 0
-    layer, head = CARRIER
-    own = slice(16 * head, 16 * head + 16)
-    attention = hf.model.layers[layer].self_attn
-    attention.o_proj.weight.data[:, own] = 0
-    if carries:
-        attention.v_proj.weight.data[own, :4] = torch.randn(16, 4)
-    return Model(hf, tokenizer, "planted")
+    assert first == [row.target_start]
+    assert last == [len(row) - 1]
+    assert every == list(row.positions)
+    assert set(telling) <= set(every)
+    assert 1 <= len(telling) <= 5
+    # a space is no word, and the letters that are rarest in the train questions are read
+    assert all(tiny.tokenizer.decode([row.ids[i]]).strip() for i in telling)
+    with pytest.raises(HeadAtlasError, match="no tokens 'some': there are first, last, content"):
+        Reading("some")
+    with pytest.raises(HeadAtlasError, match="no answers 'guessed': there are reference"):
+        Reading(answers="guessed")
 
 
-PROBING = Probing(epochs=60, rate=1e-3, batch=32)
+def test_no_question_crosses_splits():
+    task = suite()
+    homes = [{each.question for each in task.splits[split]} for split in SPLITS]
+    assert sum(map(len, homes)) == len(set().union(*homes)) == 60
 
 
-def test_the_head_that_carries_the_label_comes_first():
-    drawn = PROBING.run(planted_model(carries=True), labelled_task())
-    for function in LABELS:
-        at = drawn["importance"].sel(function=function, seed=0).to_numpy()
-        assert np.unravel_index(int(at.argmax()), at.shape) == CARRIER
-        assert drawn["importance_p"].sel(function=function, seed=0, layer=1, head=2) < 0.05
-    assert (drawn.data["predicted"] == drawn.data["truth"]).mean() > 0.9
-    assert (drawn.data["control"] == drawn.data["truth"]).mean() < 0.6
+def test_the_probe_learns_from_train_alone_and_importance_comes_from_select(tiny):
+    task = suite()
+    plain = SMALL.run(tiny, task, 0)
+    for split, variable in (("test", "importance"), ("select", "predicted")):
+        turned = {each: examples for each, examples in task.splits.items() if each != split}
+        labels = [each.function for each in task.splits[split]]
+        names = [*labels[1:], labels[0]]
+        turned[split] = tuple(
+            replace(each, function=name)
+            for each, name in zip(task.splits[split], names, strict=True)
+        )
+        other = SMALL.run(tiny, replace(task, splits=turned), 0)
+        assert other.data[variable].identical(plain.data[variable])
 
 
-def test_nothing_passes_where_no_head_carries_the_label():
-    drawn = PROBING.run(planted_model(carries=False), labelled_task())
-    assert float(drawn["importance_p"].min()) > 0.05
+def test_the_same_seed_gives_the_same_map_and_another_lies_in_the_interval(tiny, tmp_path):
+    features = read_features(tiny, suite(), Reading())
+    one, two = (SMALL.run(tiny, features, 1).save(tmp_path / f"{i}.nc") for i in range(2))
+    assert one.read_bytes() == two.read_bytes()
+    maps = replace(SMALL, seeds=8).run(tiny, features)["importance"]
+    assert not np.allclose(maps.isel(seed=0), maps.isel(seed=1))
+    bounds = next_interval(maps.isel(seed=slice(0, 5)))
+    later = maps.isel(seed=slice(5, None))
+    inside = (later >= bounds.sel(bound="lower")) & (later <= bounds.sel(bound="upper"))
+    assert float(inside.mean()) > 0.9
+
+
+def test_functions_with_too_few_examples_are_named_and_left_out(tiny):
+    task = suite()
+    rare = [replace(each, function="Rare") for each in task.splits["train"][:3]]
+    splits = dict(task.splits) | {"train": (*rare, *task.splits["train"][3:])}
+    with_rare = replace(task, splits=splits)
+    assert functions_of(with_rare)[0] == list(NAMES)
+    assert SMALL.check(tiny, with_rare) == ["'Rare' has too few examples (0): left out"]
+    assert SMALL.run(tiny, with_rare, 0).data["function"].to_numpy().tolist() == list(NAMES)
+
+
+def test_labels_that_differ_in_case_are_a_mistake():
+    with pytest.raises(TaskError, match="'Retrieval' and 'retrieval' differ only in case or sp"):
+        functions_of(suite(names=("Retrieval", "retrieval", "Inference")))
+    with pytest.raises(TaskError, match=r"needs two with 5 examples in every split; 'suite' has R"):
+        functions_of(suite(names=("Retrieval",)))
+
+
+def test_generated_answers_are_judged_and_wrong_ones_counted(tiny, monkeypatch):
+    task = suite(24)
+    answers = {e.prompt: e.target for split in SPLITS for e in task.splits[split]}
+
+    def generate(prompts, **options):
+        right = [f"{answers[prompt]}\nQ: and then?" for prompt in prompts]
+        return [" wrong" if index % 2 else text for index, text in enumerate(right)]
+
+    monkeypatch.setattr(tiny, "generate", generate)
+    own = read_features(tiny, task, Reading("first", "generated"))
+    reference = read_features(tiny, task, Reading("first"))
+    assert own.wrong > 0
+    count = sum(len(each) for each in reference.labels.values())
+    assert sum(len(each) for each in own.labels.values()) == count - own.wrong
+    assert own.hash != reference.hash
+    assert np.abs(own.z["train"][0] - reference.z["train"][0]).max() < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"epochs": 0}, "probing needs epochs of at least 1, not 0"),
+        ({"dropout": 1.0}, "the dropout lies between 0 and 1"),
+        ({"rate": 0.0}, "the learning rate is positive"),
+        ({"tokens": "x"}, "no tokens 'x'"),
+    ],
+)
+def test_settings_that_make_no_sense(settings, words):
+    with pytest.raises(HeadAtlasError, match=words):
+        Probing(**settings)

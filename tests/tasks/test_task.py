@@ -314,3 +314,18 @@ def test_impossible_tasks_are_one_sentence():
         Task("t", 1, "", {"test": tuple(WORDS), "extra": ()})
     with pytest.raises(TaskError, match=r"no task 'plural'.*Did you mean 'singular-plural'"):
         load_task("plural")
+
+
+def test_only_one_function_of_a_suite():
+    whole = load_task("cognition")
+    part = load_task("cognition:only=math calculation")
+    assert part.name == "cognition:only=Math Calculation"
+    assert load_task(part.name).hash == part.hash != whole.hash
+    for split, examples in part.splits.items():
+        assert {each.function for each in examples} == {"Math Calculation"}
+        kept = [each for each in whole.splits[split] if each.function == "Math Calculation"]
+        assert list(examples) == kept
+    with pytest.raises(TaskError, match="no function 'Sleep' in the task 'cognition': it has Know"):
+        load_task("cognition:only=Sleep")
+    with pytest.raises(TaskError, match="in the task 'antonym': its examples have none"):
+        load_task("antonym:only=Retrieval")

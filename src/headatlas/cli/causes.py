@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from headatlas.models.model import Model
     from headatlas.tasks import Task
 
-EXAMPLES = 96
+EXAMPLES = 64
 """Test examples, over all functions, with which every head is removed."""
 
 SEEDS = 2

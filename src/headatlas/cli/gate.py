@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
@@ -14,6 +12,7 @@ import typer
 from rich.table import Table
 
 from headatlas.cli import options as given
+from headatlas.cli.csv_text import as_csv
 from headatlas.cli.screen import note, stdout, waiting
 from headatlas.errors import DivergedError, HeadAtlasError
 
@@ -162,6 +161,7 @@ def gate_tasks(
     """Gate some tasks, print what was found, and write maps, tables and the figure of all."""
     from headatlas.cli.work import draw_maps, run_method
     from headatlas.maps import load_map
+    from headatlas.maps.roles import head_table
     from headatlas.runs.store import Store, joint_name
 
     runs = []
@@ -177,7 +177,9 @@ def gate_tasks(
     paths = [run.path for run in runs]
     maps = [load_map(path) for path in paths]
     tables = [
-        Store(out).write_text(f"tables/{path.stem}.heads.csv", heads_csv(drawn, threshold))
+        Store(out).write_text(
+            f"tables/{path.stem}.heads.csv", as_csv(head_table(drawn, threshold), ".4f")
+        )
         for drawn, path in zip(maps, paths, strict=True)
     ]
     figures = draw_maps(maps, "always-any", out, joint_name([path.stem for path in paths]))
@@ -186,23 +188,6 @@ def gate_tasks(
     for drawn in maps:
         show_unstable(drawn, threshold)
     return runs, [*paths, *tables, *figures]
-
-
-def heads_csv(drawn: Map, threshold: float) -> str:
-    """The table of all heads as CSV."""
-    from headatlas.maps.roles import head_table
-
-    rows = head_table(drawn, threshold)
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({key: _rounded(value) for key, value in row.items()})
-    return text.getvalue()
-
-
-def _rounded(value: object) -> object:
-    return f"{value:.4f}" if isinstance(value, float) else value
 
 
 def show_shares(maps: list[Map], threshold: float) -> None:

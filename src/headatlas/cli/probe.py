@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from headatlas.cli import options as given
+from headatlas.cli.csv_text import as_csv
 from headatlas.cli.screen import note, progress_bar, stdout, waiting
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def probe(
         from headatlas.cli.causes import map_causes
         from headatlas.cli.check_functions import mark_again
         from headatlas.cli.work import draw_maps, load_verified, name_files, run_method, write_run
+        from headatlas.maps.selection import function_table
         from headatlas.methods.features import Reading
         from headatlas.methods.probing import Probing
         from headatlas.runs.store import Store
@@ -94,6 +96,8 @@ def probe(
     show_probe(report)
     show_counts(drawn)
     written = [store.write_json(f"checks/{run.path.stem}.probe.json", report.as_dict())]
+    table = as_csv(function_table(drawn), ".6g")
+    written.append(store.write_text(f"tables/{run.path.stem}.heads.csv", table))
     for figure in ("functions", "function-layers", "function-overlap", "head-profiles"):
         written += draw_maps(drawn, figure, out, run.path.stem)
     runs = [run]

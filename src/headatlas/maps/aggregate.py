@@ -60,6 +60,25 @@ def bootstrap_interval(
     )
 
 
+def next_interval(values: xr.DataArray, dim: str = "seed", *, level: float = 0.95) -> xr.DataArray:
+    """Where the next seed's value of every head is expected: Student's prediction interval.
+
+    Gives the same array with a new dimension `bound` (lower, upper) in place of `dim`; NaN with
+    fewer than two seeds.
+    """
+    from scipy.stats import t
+
+    _check_dim(values, dim)
+    count = values.sizes[dim]
+    mean = values.mean(dim, skipna=False)
+    reach = xr.full_like(mean, np.nan)
+    if count > 1:
+        factor = float(t.ppf((1 + level) / 2, count - 1)) * (1 + 1 / count) ** 0.5
+        reach = factor * values.std(dim, ddof=1, skipna=False)
+    bounds = [mean - reach, mean + reach]
+    return xr.concat(bounds, xr.Variable("bound", ["lower", "upper"]))
+
+
 def _check_dim(data: xr.Dataset | xr.DataArray, dim: str) -> None:
     if dim not in data.dims:
         have = ", ".join(map(str, data.dims))

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headatlas.maps.aggregate import next_interval
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -38,6 +40,34 @@ def head_counts(drawn: Map, level: float = LEVEL) -> dict[str, HeadCount]:
         both = sum(bool(beyond[head]) for head in ranked.chosen)
         counts[name] = HeadCount(ranked.elbow, int(beyond.sum()), both)
     return counts
+
+
+def function_table(drawn: Map, level: float = LEVEL) -> list[dict[str, int | float | str]]:
+    """One row a function and head, the most important first: mean importance over seeds, where
+    the next seed's is expected (95 %), the p-value that holds in all seeds, and both rules."""
+    bounds = next_interval(drawn["importance"])
+    mean = drawn["importance"].mean("seed")
+    p = drawn["importance_p"].max("seed")
+    rows: list[dict[str, int | float | str]] = []
+    for name, ranked in ranked_heads(drawn).items():
+        own = {"function": name}
+        for rank, (layer, head) in enumerate(ranked.heads, start=1):
+            at = {"layer": layer, "head": head}
+            low, high = bounds.sel(own).isel(at).to_numpy().tolist()
+            rows.append(
+                {
+                    **own,
+                    **at,
+                    "rank": rank,
+                    "importance_mean": float(mean.sel(own).isel(at)),
+                    "importance_low": "" if low != low else low,
+                    "importance_high": "" if high != high else high,
+                    "importance_p": float(p.sel(own).isel(at)),
+                    "before_elbow": int(rank <= ranked.elbow),
+                    "beyond_chance": int(bool(p.sel(own).isel(at) <= level)),
+                }
+            )
+    return rows
 
 
 @dataclass(frozen=True)

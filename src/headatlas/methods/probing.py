@@ -238,8 +238,8 @@ def _check_spelling(task: str, names: Iterable[str]) -> None:
         other = known.setdefault(" ".join(name.casefold().split()), name)
         if other != name:
             raise TaskError(
-                f"the labels '{other}' and '{name}' differ only in case or spaces in '{task}': write "
-                "one function in one way."
+                f"the labels '{other}' and '{name}' differ only in case or spaces in '{task}': "
+                "write one function in one way."
             )
 
 

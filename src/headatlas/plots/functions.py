@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.ticker import MultipleLocator
 
+from headatlas.maps.causes import weak_functions
 from headatlas.maps.selection import ranked_heads
-from headatlas.plots.panels import MISSING, grid, heading
+from headatlas.plots.panels import MISSING, grid, heading, warn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,11 +29,13 @@ TICKS = 5
 def functions(maps: Sequence[Map], *, saturation: float = SATURATED) -> Figure:
     """Importance of all heads for every function on one shared scale; layer 0 is at the top.
 
-    The scale ends at a high percentile, and its last number then has a + behind it.
+    The scale ends at a high percentile, and its last number then has a + behind it. Functions whose
+    heads did no more than random ones in a check are marked.
     """
     (drawn,) = maps
     values = drawn.aggregate("mean", skip_missing=True)["importance"].transpose("function", ...)
     names = [str(name) for name in values["function"].to_numpy()]
+    weak = weak_functions(drawn)
     low, high, beyond = _scale(values.to_numpy(), saturation)
     layers, heads = values.shape[1:]
     columns = min(COLUMNS, len(names))
@@ -55,7 +58,8 @@ def functions(maps: Sequence[Map], *, saturation: float = SATURATED) -> Figure:
             vmax=high,
         )
         panel.set_facecolor(MISSING)
-        panel.set_title(names[number], fontsize=9)
+        mark = "*" if names[number] in weak else ""
+        panel.set_title(names[number] + mark, fontsize=8.5)
         for axis in (panel.xaxis, panel.yaxis):
             size = heads if axis is panel.xaxis else layers
             axis.set_major_locator(MultipleLocator(TICK_EVERY if size > TICK_EVERY else 1))
@@ -81,6 +85,8 @@ def functions(maps: Sequence[Map], *, saturation: float = SATURATED) -> Figure:
     )
     bar.ax.set_title("Heads Importance", fontsize=8, loc="left", pad=8)
     heading(figure, maps)
+    if weak:
+        warn(figure, "* Masking these heads does not harm the function more than random heads do.")
     return figure
 
 

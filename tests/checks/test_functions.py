@@ -1,0 +1,180 @@
+"""Causal checks of functions: their numbers on answers that are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from headatlas.checks.causes import compare_kinds
+from headatlas.checks.claims import pooled_masking, pooled_order, pooled_specificity
+from headatlas.checks.functions import check_functions, counts_of, passes_of
+from headatlas.checks.masking import Masks, mask, masking_row, specificity
+from headatlas.checks.steps import Answered, Steps, answer_steps
+from headatlas.checks.strengthening import direction
+from headatlas.errors import TaskError
+from headatlas.maps import Map
+from headatlas.maps.selection import Ranked
+from headatlas.methods.features import Reading, read_features
+from headatlas.models.edit import Edit, remove_heads
+from headatlas.models.tokens import Tokens
+from headatlas.tasks import Example, Task
+
+NAMES = ("Retrieval", "Inference")
+
+
+def some_steps(count=20):
+    """Two steps a question: one of each function."""
+    rows = tuple(Tokens((1, 2, 3), 2) for _ in range(2 * count))
+    questions = tuple(f"q{i // 2}" for i in range(2 * count))
+    return Steps(rows, NAMES * count, questions)
+
+
+def masks_of(steps, own, control, seed=0):
+    """Masking that changes steps by `own` (a number per function), random heads by `control`."""
+    noise = np.random.default_rng(seed)
+    before = Answered(noise.normal(-1, 0.3, len(steps.rows)), np.ones(len(steps.rows)))
+    shift = np.array([own[function] for function in steps.functions])
+
+    def moved(by):
+        jitter = noise.normal(0, 0.01, len(steps.rows))
+        return Answered(before.logprob + by + jitter, before.exact)
+
+    controls = tuple(moved(control + 0.01 * draw) for draw in (-1, 0, 1))
+    return Masks(((0, 0),), steps.questions, before, moved(shift), controls)
+
+
+def test_a_difference_that_is_there_is_found_and_none_is_not():
+    steps = some_steps()
+    strong = masks_of(steps, {"Retrieval": -0.5, "Inference": 0.0}, control=-0.1)
+    row = masking_row("Retrieval", strong, steps.at("Retrieval"), elbow=True)
+    assert row["change"]["mean"] == pytest.approx(-0.5, abs=0.02)
+    assert row["control"] == pytest.approx(-0.1, abs=0.02)
+    assert row["difference"]["mean"] == pytest.approx(-0.4, abs=0.02)
+    assert row["holds"] is True
+    none = masks_of(steps, {"Retrieval": -0.1, "Inference": 0.0}, control=-0.1)
+    assert masking_row("Retrieval", none, steps.at("Retrieval"), elbow=True)["holds"] is None
+    less = masks_of(steps, {"Retrieval": 0.2, "Inference": 0.0}, control=-0.1)
+    assert masking_row("Retrieval", less, steps.at("Retrieval"), elbow=True)["holds"] is False
+
+
+def test_random_draws_that_differ_widen_the_interval():
+    steps = some_steps()
+    masks = masks_of(steps, {"Retrieval": -0.5, "Inference": 0.0}, control=0.0)
+    wild = tuple(Answered(masks.before.logprob + by, masks.before.exact) for by in (-1.0, 0.0, 1.0))
+    wider = Masks(masks.heads, masks.questions, masks.before, masks.chosen, wild)
+    narrow, wide = (each.difference("logprob") for each in (masks, wider))
+    assert wide.high - wide.low > 5 * (narrow.high - narrow.low)
+    assert masks.difference("logprob", steps.at("Retrieval")).below is True
+    assert wider.difference("logprob", steps.at("Retrieval")).below is None
+
+
+def test_specificity_and_claims_tell_own_from_others():
+    steps = some_steps()
+    masked = {
+        "Retrieval": masks_of(steps, {"Retrieval": -0.6, "Inference": -0.1}, control=-0.05),
+        "Inference": masks_of(steps, {"Retrieval": -0.1, "Inference": -0.4}, control=-0.05),
+    }
+    table = specificity(masked, steps)
+    means = [[round(cell["mean"], 1) for cell in row] for row in table["change"]]
+    assert means == [[-0.6, -0.1], [-0.1, -0.4]]
+    assert pooled_masking(masked, steps).mean == pytest.approx(-0.45, abs=0.02)
+    assert pooled_masking(masked, steps).below is True
+    assert pooled_specificity(masked, steps).mean == pytest.approx(-0.4, abs=0.02)
+    order = pooled_order(masked, steps, ["Retrieval"])
+    assert order.mean == pytest.approx(-0.05, abs=0.02)
+    assert pooled_order(masked, steps, NAMES) is None
+    alike = {name: masks_of(steps, dict.fromkeys(NAMES, -0.3), control=0.0) for name in NAMES}
+    assert pooled_specificity(alike, steps).below is None
+
+
+def steps_task(questions=40):
+    examples = []
+    for number in range(questions):
+        told = f"question {number} ab"
+        for name in NAMES:
+            examples.append(
+                Example(f"{told} {name[:1]}:", " cd", function=name, group=f"q{number}")
+            )
+            told += f" {name[:1]}: cd"
+    return Task.of("steps", examples)
+
+
+def test_steps_are_of_test_questions_only_and_score_as_alone(tiny):
+    task = steps_task()
+    steps = Steps.of(tiny, task, NAMES, limit=5)
+    held = {each.question for each in task.splits["test"]}
+    assert len(set(steps.questions)) == 5
+    assert set(steps.questions) <= held
+    edit = remove_heads(tiny.spec, [(1, 2)])
+    found = answer_steps(tiny, steps, edit)
+    with torch.no_grad():
+        alone = [float(tiny.score([row], edit).mean()) for row in steps.rows]
+    assert np.allclose(found.logprob, alone, atol=1e-5)
+    assert not np.allclose(found.logprob, answer_steps(tiny, steps, Edit()).logprob)
+    with pytest.raises(TaskError, match="'Sleep' has 0 of the drawn test questions"):
+        Steps.of(tiny, task, (*NAMES, "Sleep"), limit=5)
+
+
+def test_a_direction_points_from_the_others_to_the_function(tiny):
+    features = read_features(tiny, steps_task(), Reading())
+    found = direction(tiny.spec, features, "Retrieval", [(0, 1), (2, 3)])
+    z = features.z["train"][:, features.heads.index((2, 3))]
+    own = np.array(features.labels["train"]) == "Retrieval"
+    assert torch.allclose(found[2, 3], torch.tensor(z[own].mean(0) - z[~own].mean(0)))
+    assert found.abs().sum(-1).gt(0).nonzero().tolist() == [[0, 1], [2, 3]]
+
+
+def test_all_checks_ask_as_often_as_they_say_and_never_mask_chosen_heads_as_controls(tiny):
+    task = steps_task()
+    features = read_features(tiny, task, Reading())
+    heads = tuple(tiny.spec.heads())
+    ranked = {"Retrieval": Ranked(heads, 2), "Inference": Ranked(heads[::-1], 0)}
+    steps = Steps.of(tiny, task, NAMES, limit=6)
+    asked = {}
+
+    def answer(name, some, edit):
+        assert name not in asked
+        asked[name] = edit
+        return answer_steps(tiny, some, edit)
+
+    found = check_functions(tiny.spec, steps, ranked, features, answer, draws=2)
+    assert len(asked) == passes_of(ranked, draws=2)
+    assert [row["heads"] for row in found["masking"] if row["elbow"]] == [2, 1]
+    for name, edit in asked.items():
+        if "random" in name and name.startswith("Retrieval, 2"):
+            assert (edit.gate[0, :2] == 1).all()  # the chosen heads stay on
+            assert int((edit.gate == 0).sum()) == 2
+    (row, *_) = found["order"]
+    assert (row["masked"], row["measured"]) == NAMES
+    assert found["claims"]["order"]["mean"] == pytest.approx(row["difference"]["mean"])
+
+
+def test_few_heads_are_never_masked_beyond_a_third():
+    many = Ranked(tuple((0, head) for head in range(30)), 25)
+    assert counts_of(many) == (10, [1, 2])
+    assert counts_of(Ranked(many.heads, 0))[0] == 1
+
+
+def test_kinds_of_map_that_are_one_agree_and_shuffled_ones_do_not():
+    values = np.random.default_rng(0).normal(size=(1, 1, 20, 9))
+    other = np.random.default_rng(1).permutation(values.ravel()).reshape(values.shape)
+    dims = ("function", "seed", "layer", "head")
+    names = {"function": ["Retrieval"], "seed": [0]}
+    probing = Map.of({"importance": (dims, values)}, {}, names)
+    ablation = Map.of({"effect": (dims, -values)}, {}, names)
+    gating = Map.of({"facilitation": (dims[1:], other[0])}, {}, {"seed": [0]})
+    rows = {tuple(r["pair"]): r for r in compare_kinds(probing, ablation, {"Retrieval": gating})}
+    assert rows["probing", "ablation"]["spearman"] == pytest.approx(1)
+    assert rows["probing", "ablation"]["within"] == pytest.approx(1)
+    assert rows["probing", "gating"]["low"] < 0 < rows["probing", "gating"]["high"]
+
+
+def test_masking_asks_chosen_heads_and_as_many_draws(tiny):
+    steps = Steps.of(tiny, steps_task(), NAMES, limit=4)
+    before = answer_steps(tiny, steps, Edit())
+    masks = mask(
+        tiny.spec, steps, "x", [(0, 0)], before, lambda _, s, e: answer_steps(tiny, s, e), draws=3
+    )
+    assert len(masks.controls) == 3
+    assert masks.change("logprob").mean != 0
