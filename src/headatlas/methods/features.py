@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from headatlas.errors import HeadAtlasError
 from headatlas.maps import Map, head_coordinates
 from headatlas.methods.method import Part, Report, origin
+from headatlas.methods.own_answers import own_answers
+from headatlas.models.tokens import starts_of
 from headatlas.tasks import Example, Task
-from headatlas.tasks.answers import RIGHT, first_line, token_f1
 from headatlas.tasks.encoded import encode_fitting
 
 if TYPE_CHECKING:
@@ -36,9 +37,6 @@ SHARDS = 8
 MOST_CONTENT = 5
 QUESTIONS = 8
 """Questions that are read at a time."""
-
-SPARE = 4
-"""Tokens that an answer may have beyond twice the reference's."""
 
 FULL = 32767
 LOST = ("too_long", "wrong")
@@ -103,12 +101,13 @@ class Reading:
             raise HeadAtlasError("features are read part by part: use read_features.")
         task = task.for_tokenizer(model.tokenizer)
         mine = _of_part(task, part)
-        judged = mine
+        rows_of = _encode(model, mine)
+        wrong = 0
         if self.answers == "generated":
-            judged = _generate(model, mine)
-        fitting = [(number, encode_fitting(model, [each])[1]) for number, each in judged.items()]
-        numbers = [number for number, found in fitting if found]
-        rows = [row for _, found in fitting for row in found]
+            right = own_answers(model, {number: mine[number] for number in rows_of})
+            wrong = len(rows_of) - len(right)
+            rows_of = _encode(model, right)
+        numbers, rows = list(rows_of), list(rows_of.values())
         spec = model.spec
         values = np.zeros((len(rows), spec.n_layers, spec.n_heads, spec.d_head), np.float32)
         chosen = [self._positions(model, task, row) for row in rows]
@@ -127,7 +126,7 @@ class Reading:
             },
             origin(model, self, seed)
             | {"task": task.name, "task_hash": task.hash, "part": part}
-            | {"wrong": len(mine) - len(judged), "too_long": len(judged) - len(rows)},
+            | {"wrong": wrong, "too_long": len(mine) - wrong - len(rows)},
             {"example": numbers} | head_coordinates(groups, (spec.n_layers, spec.n_heads)),
         )
 
@@ -230,36 +229,16 @@ def _of_part(task: Task, part: Part) -> dict[int, Example]:
     }
 
 
-def _generate(model: Model, examples: dict[int, Example]) -> dict[int, Example]:
-    """The examples with the model's own answers in place of the reference; wrong ones are gone."""
-    found = {}
-    numbers = list(examples)
-    for start in range(0, len(numbers), QUESTIONS):
-        chosen = numbers[start : start + QUESTIONS]
-        longest = max(len(model.encode("", examples[n].target)) for n in chosen)
-        said = model.generate(
-            [examples[n].prompt for n in chosen], max_new_tokens=2 * longest + SPARE
-        )
-        for number, text in zip(chosen, said, strict=True):
-            answer = first_line(str(text))
-            if token_f1(answer, examples[number].target) >= RIGHT:
-                found[number] = replace(examples[number], target=answer, choices=())
-    return found
+def _encode(model: Model, examples: dict[int, Example]) -> dict[int, Tokens]:
+    """The tokens of the examples that fit the model's context, by number."""
+    found = {number: encode_fitting(model, [each])[1] for number, each in examples.items()}
+    return {number: rows[0] for number, rows in found.items() if rows}
 
 
 def _blocks(rows: Sequence[Tokens]) -> list[dict[int, list[int]]]:
-    """Rows to run, each with the rows that it holds: a row that another one starts with is read
-    there. A few at a time."""
-    order = sorted(range(len(rows)), key=lambda i: rows[i].ids)
-    hosts: dict[int, list[int]] = {}
-    held: list[int] = []
-    for at, row in enumerate(order):
-        held.append(row)
-        after = rows[order[at + 1]].ids if at + 1 < len(order) else ()
-        if after[: len(rows[row])] != rows[row].ids:
-            hosts[row] = held
-            held = []
-    # a row before a row that does not start with it is held by no later one
+    """Rows to run, a few at a time, each with all the rows that it holds: a row that another one
+    starts with is read there."""
+    hosts = {held[-1]: held for held in starts_of(rows)}
     return [
         {host: hosts[host] for host in list(hosts)[i : i + QUESTIONS]}
         for i in range(0, len(hosts), QUESTIONS)

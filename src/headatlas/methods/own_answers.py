@@ -1,0 +1,34 @@
+"""A model's own answers, as far as they are right."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from headatlas.tasks.answers import RIGHT, first_line, token_f1
+
+if TYPE_CHECKING:
+    from headatlas.models.model import Model
+    from headatlas.tasks import Example
+
+AT_ONCE = 8
+"""Questions that are answered at a time."""
+
+SPARE = 4
+"""Tokens that an answer may have beyond twice the reference's."""
+
+
+def own_answers(model: Model, examples: dict[int, Example]) -> dict[int, Example]:
+    """The examples with the model's own answers in place of the reference; wrong ones are gone."""
+    found = {}
+    numbers = list(examples)
+    for start in range(0, len(numbers), AT_ONCE):
+        chosen = numbers[start : start + AT_ONCE]
+        asked = [examples[n] for n in chosen]
+        longest = max(len(model.encode(each.prompt, each.target).target) for each in asked)
+        said = model.generate([each.prompt for each in asked], max_new_tokens=2 * longest + SPARE)
+        for number, text in zip(chosen, said, strict=True):
+            answer = first_line(str(text))
+            if token_f1(answer, examples[number].target) >= RIGHT:
+                found[number] = replace(examples[number], target=answer, choices=())
+    return found
