@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -11,7 +13,6 @@ from headatlas.checks.claims import pooled_masking, pooled_order, pooled_specifi
 from headatlas.checks.functions import check_functions, counts_of, passes_of
 from headatlas.checks.masking import Masks, mask, masking_row, specificity
 from headatlas.checks.steps import Answered, Steps, answer_steps
-from headatlas.checks.strengthening import direction
 from headatlas.errors import TaskError
 from headatlas.maps import Map
 from headatlas.maps.selection import Ranked
@@ -118,7 +119,7 @@ def test_steps_are_of_test_questions_only_and_score_as_alone(tiny):
 
 def test_a_direction_points_from_the_others_to_the_function(tiny):
     features = read_features(tiny, steps_task(), Reading())
-    found = direction(tiny.spec, features, "Retrieval", [(0, 1), (2, 3)])
+    found = features.direction(tiny.spec, "Retrieval", [(0, 1), (2, 3)])
     z = features.z["train"][:, features.heads.index((2, 3))]
     own = np.array(features.labels["train"]) == "Retrieval"
     assert torch.allclose(found[2, 3], torch.tensor(z[own].mean(0) - z[~own].mean(0)))
@@ -131,6 +132,7 @@ def test_all_checks_ask_as_often_as_they_say_and_never_mask_chosen_heads_as_cont
     heads = tuple(tiny.spec.heads())
     ranked = {"Retrieval": Ranked(heads, 2), "Inference": Ranked(heads[::-1], 0)}
     steps = Steps.of(tiny, task, NAMES, limit=6)
+    direction = partial(features.direction, tiny.spec)
     asked = {}
 
     def answer(name, some, edit):
@@ -138,7 +140,7 @@ def test_all_checks_ask_as_often_as_they_say_and_never_mask_chosen_heads_as_cont
         asked[name] = edit
         return answer_steps(tiny, some, edit)
 
-    found = check_functions(tiny.spec, steps, ranked, features, answer, draws=2)
+    found = check_functions(tiny.spec, steps, ranked, direction, answer, draws=2)
     assert len(asked) == passes_of(ranked, draws=2)
     assert [row["heads"] for row in found["masking"] if row["elbow"]] == [2, 1]
     for name, edit in asked.items():

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from torch import Tensor
+
 from headatlas.checks.claims import pooled_masking, pooled_order, pooled_specificity
+from headatlas.checks.controls import Head
 from headatlas.checks.masking import DRAWS, SHARES, Masks, mask, masking_row, order, specificity
 from headatlas.checks.steps import Answering, Steps
 from headatlas.checks.strengthening import (
     MAIN_STRENGTH,
     STRENGTHS,
-    direction,
     pooled_strengthening,
     strengthening_row,
 )
@@ -22,8 +24,10 @@ from headatlas.tasks.functions import LOW_ORDER
 if TYPE_CHECKING:
     from headatlas.maps.selection import Ranked
     from headatlas.maps.spread import Change
-    from headatlas.methods.features import Features
     from headatlas.models.spec import ModelSpec
+
+Direction = Callable[[str, Sequence[Head]], Tensor]
+"""Where a function pushes some heads: layer × head × d_head, 0 at other heads."""
 
 MOST = 1 / 3
 """At most this share of the heads is masked: as many others must be left to draw from."""
@@ -48,7 +52,7 @@ def check_functions(
     spec: ModelSpec,
     steps: Steps,
     ranked: dict[str, Ranked],
-    features: Features,
+    direction: Direction,
     answer: Answering,
     *,
     draws: int = DRAWS,
@@ -73,7 +77,7 @@ def check_functions(
             )
             found.append(masking_row(name, fewer, list(range(len(at))), elbow=False))
         rows += sorted(found, key=lambda row: int(row["heads"]))
-        along = direction(spec, features, name, each.heads[:main])
+        along = direction(name, each.heads[:main])
         for strength in STRENGTHS:
             words = f"{name}, {main} heads, strength {strength:g}"
             after = answer(words, own, Edit(shift=strength * along))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -15,9 +15,18 @@ from headatlas.maps.spread import mean_interval
 
 if TYPE_CHECKING:
     from headatlas.maps import Map
-    from headatlas.methods.features import Features
 
 FloatArray = np.ndarray[Any, Any]
+
+
+class Labelled(Protocol):
+    """What a probe was shown, by split: functions and prompts of the examples."""
+
+    @property
+    def labels(self) -> Mapping[str, Sequence[str]]: ...
+
+    @property
+    def prompts(self) -> Mapping[str, Sequence[str]]: ...
 
 
 @dataclass(frozen=True)
@@ -66,7 +75,7 @@ class ProbeReport:
         return found
 
 
-def report_probe(drawn: Map, features: Features) -> ProbeReport:
+def report_probe(drawn: Map, features: Labelled) -> ProbeReport:
     """Compare a map's probe with what needs no heads, on the test examples it was asked."""
     names = tuple(str(name) for name in drawn.data["function"].to_numpy())
     truth = drawn.data["truth"].to_numpy().astype(int)
@@ -106,7 +115,7 @@ def _beats(right: FloatArray, other: FloatArray, questions: Sequence[str]) -> Be
     return Beats(float(np.mean(other)), float(gain.mean()), low, high)
 
 
-def _words(features: Features, names: tuple[str, ...]) -> FloatArray:
+def _words(features: Labelled, names: tuple[str, ...]) -> FloatArray:
     """What a bag of words of the prompt says, learned from the same train examples."""
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import LogisticRegression

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from headatlas.checks.controls import Head
 from headatlas.checks.steps import Answered
 from headatlas.maps.spread import Change, mean_change
-
-if TYPE_CHECKING:
-    from headatlas.methods.features import Features
-    from headatlas.models.spec import ModelSpec
 
 STRENGTHS = (-1.0, 0.5, 1.0, 2.0)
 """Multiples of the direction that are added; the negative one should do the opposite."""
@@ -25,18 +18,6 @@ MAIN_STRENGTH = 1.0
 
 Pushed = tuple[str, float, int, Answered, Answered, Sequence[str]]
 """Function, strength, number of heads, answers before and after, and their questions."""
-
-
-def direction(spec: ModelSpec, features: Features, function: str, heads: Sequence[Head]) -> Tensor:
-    """A function's direction at its heads: its mean output in the train questions less that of all
-    other functions; layer × head × d_head, 0 at other heads."""
-    z = features.z["train"]  # example head d_head
-    own = np.array([label == function for label in features.labels["train"]])
-    mean = z[own].mean(0) - z[~own].mean(0)
-    found = torch.zeros(spec.n_layers, spec.n_heads, spec.d_head)
-    for layer, head in heads:
-        found[layer, head] = torch.from_numpy(mean[features.heads.index((layer, head))])
-    return found
 
 
 def strengthening_row(

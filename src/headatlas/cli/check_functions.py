@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,8 @@ def ask_functions(
             move(1, name)
             return Answered.from_dict(found)
 
-        return check_functions(model.spec, steps, ranked, features, answer)
+        direction = partial(features.direction, model.spec)
+        return check_functions(model.spec, steps, ranked, direction, answer)
 
 
 def show_functions(result: dict[str, Any], name: str, store: Store) -> list[Path]:

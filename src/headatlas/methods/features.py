@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from headatlas.errors import HeadAtlasError
 from headatlas.maps import Map, head_coordinates
@@ -23,7 +25,7 @@ from headatlas.tasks.encoded import encode_fitting
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model
-    from headatlas.models.spec import ModelSpec
+    from headatlas.models.spec import Head, ModelSpec
     from headatlas.models.tokens import Tokens
 
 CHOICES = ("first", "last", "content", "all")
@@ -202,6 +204,16 @@ class Features:
     @property
     def remarks(self) -> tuple[str, ...]:
         return self.task.remarks
+
+    def direction(self, spec: ModelSpec, function: str, heads: Sequence[Head]) -> Tensor:
+        """A function's direction at some heads: its mean output in the train questions less that
+        of all other functions; layer × head × d_head, 0 at other heads."""
+        own = np.array([label == function for label in self.labels["train"]])
+        mean = self.z["train"][own].mean(0) - self.z["train"][~own].mean(0)  # head d_head
+        found = torch.zeros(spec.n_layers, spec.n_heads, spec.d_head)
+        for layer, head in heads:
+            found[layer, head] = torch.from_numpy(mean[self.heads.index((layer, head))])
+        return found
 
     def for_tokenizer(self, tokenizer: Any) -> Features:
         """Features have been read with a tokenizer already."""
