@@ -15,7 +15,7 @@ from headatlas.errors import HeadAtlasError
 
 if TYPE_CHECKING:
     from headatlas.maps import Map, agreement, load_map
-    from headatlas.methods import Ablation, Gating
+    from headatlas.methods import Ablation, Gating, Probing
     from headatlas.models.edit import Edit, remove_heads
     from headatlas.models.export import export_model
     from headatlas.models.load import load_model
@@ -33,6 +33,7 @@ __all__ = [
     "HeadAtlasError",
     "Map",
     "Model",
+    "Probing",
     "Task",
     "agreement",
     "export_model",
@@ -50,6 +51,7 @@ _HOMES = {
     "Gating": "headatlas.methods",
     "Map": "headatlas.maps",
     "Model": "headatlas.models.model",
+    "Probing": "headatlas.methods",
     "Task": "headatlas.tasks",
     "agreement": "headatlas.maps",
     "export_model": "headatlas.models.export",

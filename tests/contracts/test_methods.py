@@ -11,7 +11,9 @@ import pytest
 from headatlas.methods import METHODS
 from headatlas.tasks import Example, Task
 
-TASK = Task.of("t", [Example(f"{i} " + "ab " * (i % 3 + 1), "cd") for i in range(20)])
+TASK = Task.of(
+    "t", [Example(f"{i} " + "ab " * (i % 3 + 1), "cd", function="fg"[i % 2]) for i in range(80)]
+)
 
 
 @pytest.mark.parametrize("name", METHODS)

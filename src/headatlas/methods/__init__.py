@@ -4,10 +4,12 @@ from headatlas.methods.ablation import Ablation
 from headatlas.methods.contrast import Contrast
 from headatlas.methods.gating import Gating
 from headatlas.methods.method import Method
+from headatlas.methods.probing import Probing
 
-__all__ = ["METHODS", "Ablation", "Contrast", "Gating", "Method"]
+__all__ = ["METHODS", "Ablation", "Contrast", "Gating", "Method", "Probing"]
 
 METHODS: dict[str, type[Method]] = {
     Ablation.name: Ablation,
     Gating.name: Gating,
+    Probing.name: Probing,
 }

@@ -120,7 +120,9 @@ class Probing:
         if isinstance(task, Task):
             task = read_features(model, task, Reading(self.tokens, self.answers))
         if seed is None:
-            return combine([self.run(model, task, each) for each in range(self.seeds)])
+            return combine(
+                [self.run(model, task, each, report=report) for each in range(self.seeds)]
+            )
         names, _ = functions_of(task)
         data = {split: _tensors(task, split, names) for split in ("train", "select", "test")}
         random = np.random.default_rng(seed)
