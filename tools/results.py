@@ -1,4 +1,4 @@
-"""Results on the embedded model: `make results` computes them, this writes docs/results/gating.md.
+"""Results on the embedded model: `make results` computes them, this writes docs/results/*.md.
 
 `python tools/results.py FOLDER` takes maps, checks and figures from the runs in FOLDER into
 docs/results/; without FOLDER only the page is written anew, from what is there.
@@ -11,29 +11,32 @@ import shutil
 import sys
 from itertools import combinations
 from pathlib import Path
-from textwrap import fill
 from typing import Any
 
 import numpy as np
 
+import cognition_page
 from headatlas.maps import Map, load_map
 from headatlas.maps.published import PUBLISHED
 from headatlas.maps.roles import overlap, seed_overlap, shares, unstable_heads
+from markdown import table, text
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results"
 RUNS = ("gating", "word-pairs", "contrast", "published", "default")
 KEPT = ("maps/*.nc", "checks/*.json", "figures/both.*.png")
+PROBED = (*cognition_page.RUNS, cognition_page.SEEDS_RUN)
+KEPT_PROBED = ("maps/*.probing-*.nc", "checks/*.probing-*.json")
 RECORDS = ("bench.json", "schedule-times.json")
 LETTERS = {"facilitation": "F", "interference": "N", "irrelevance": "R"}
 
 
 def collect(folder: Path) -> None:
     """Take what the page needs from the folders of the runs, in place of what was there."""
-    for run in RUNS:
+    for run in (*RUNS, *PROBED):
         if (folder / run).is_dir():
             shutil.rmtree(RESULTS / run, ignore_errors=True)
-        for pattern in KEPT:
+        for pattern in KEPT_PROBED if run in PROBED else KEPT:
             for path in sorted((folder / run).glob(pattern)):
                 target = RESULTS / run / path.relative_to(folder / run)
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -99,20 +102,6 @@ def record(name: str) -> dict[str, Any]:
     """Plain data beside the page."""
     found: dict[str, Any] = json.loads((RESULTS / name).read_text(encoding="utf-8"))
     return found
-
-
-def text(words: str, first: str = "") -> str:
-    """A paragraph of the page."""
-    return fill(
-        words, 100, initial_indent=first, subsequent_indent=" " * len(first),
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
-
-
-def table(columns: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table."""
-    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
 
 
 def shares_section() -> list[str]:
@@ -409,4 +398,6 @@ if __name__ == "__main__":
     if len(sys.argv) > 1:
         collect(Path(sys.argv[1]))
         draw_figures()
+        cognition_page.draw_figures()
     (RESULTS / "gating.md").write_text(page(), encoding="utf-8")
+    (RESULTS / "cognition.md").write_text(cognition_page.page(), encoding="utf-8")

@@ -90,6 +90,7 @@ def test_atlas_maps_a_model(headatlas, tiny_folder, tmp_path):
     assert code == 0
     assert re.search(r"singular-plural\.ablation-\w{8}\.heatmap\.png", printed)
     assert re.search(r"tiny\.math\.gating\+1-more-\w{8}\.always-any\.png", printed)
+    assert re.search(r"tiny\.cognition\.probing-\w{8}\.functions\.png", printed)
 
 
 def test_doctor_prints_spec_checks_and_costs(headatlas, tiny_folder):
@@ -161,7 +162,17 @@ def test_version_and_help(headatlas):
     from headatlas import __version__
 
     assert headatlas("--version")[1] == f"headatlas {__version__}\n"
-    for command in ("atlas", "ablate", "gate", "contrast", "check", "export", "doctor", "plot"):
+    for command in (
+        "atlas",
+        "ablate",
+        "gate",
+        "probe",
+        "contrast",
+        "check",
+        "export",
+        "doctor",
+        "plot",
+    ):
         code, printed, _ = headatlas(command, "--help")
         assert code == 0
         assert "Example" in printed

@@ -11,7 +11,6 @@ from headatlas.cli.screen import stdout
 
 if TYPE_CHECKING:
     from headatlas.cli.work import Finished
-    from headatlas.maps import Map
     from headatlas.models.model import Model
     from headatlas.tasks import Task
 
@@ -24,7 +23,7 @@ BATCH = 8
 
 
 def map_causes(
-    model: Model, checks: list[dict[str, Any]], task: Task, drawn: Map, name: str, out: Path
+    model: Model, checks: list[dict[str, Any]], task: Task, name: str, out: Path
 ) -> tuple[list[Finished], list[Path]]:
     """Ablation and gating of every function's examples, and how far the three kinds agree."""
     from headatlas.checks.causes import compare_kinds
@@ -36,6 +35,8 @@ def map_causes(
     from headatlas.runs.store import Store
 
     removing = Ablation(examples=EXAMPLES, by_function=True)
+    store = Store(out)
+    drawn = load_map(store.maps / f"{name}.nc")
     runs = [run_method(model, checks, task, removing, 1, out)]
     ablation = load_map(runs[0].path)
     gating = {}
@@ -44,7 +45,6 @@ def map_causes(
         gating[function] = load_map(runs[-1].path)
     rows = compare_kinds(drawn, ablation, gating)
     show_agreement(rows)
-    store = Store(out)
     written = [store.write_json(f"checks/{name}.causes.json", {"agreement": rows})]
     written += save_in_all_formats(agreement_figure(rows), store.figures / f"{name}.causes")
     return runs, [*(run.path for run in runs), *written]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -15,10 +15,15 @@ from headatlas.cli.screen import note, progress_bar, stdout, waiting
 
 if TYPE_CHECKING:
     from headatlas.checks.probe import ProbeReport
+    from headatlas.cli.work import Finished
     from headatlas.maps import Map
+    from headatlas.methods import Probing
     from headatlas.methods.features import Features, Reading
     from headatlas.models.model import Model
     from headatlas.tasks import Task
+
+
+FIGURES = ("functions", "function-layers", "function-overlap", "head-profiles")
 
 
 class TokenChoice(StrEnum):
@@ -75,37 +80,50 @@ def probe(
       headatlas probe --suite my-steps.jsonl --model Qwen/Qwen3-0.6B --seeds 5 --out atlas
     """
     with waiting("starting"):
-        from headatlas.checks.probe import report_probe
         from headatlas.cli.causes import map_causes
-        from headatlas.cli.check_functions import mark_again
-        from headatlas.cli.work import draw_maps, load_verified, name_files, run_method, write_run
-        from headatlas.maps.selection import function_table
-        from headatlas.methods.features import Reading
-        from headatlas.methods.probing import Probing
+        from headatlas.cli.work import load_verified, name_files, write_run
+        from headatlas.methods import Probing
         from headatlas.runs.store import Store
 
     method = Probing(tokens=tokens.value, answers=answers.value, epochs=epochs)
     task = files.load(suite, model.download)
-    store = Store(out)
-    store.check()
+    Store(out).check()
     loaded, checks = load_verified(model)
-    features = read_suite(loaded, task, Reading(tokens.value, answers.value), out)
-    run = run_method(loaded, checks, features, method, seeds, out)
-    drawn = mark_again(run.path.stem, store)
+    run, written = probe_suite(loaded, checks, task, method, seeds, out)
+    runs = [run]
+    if causes:
+        more, others = map_causes(loaded, checks, task, run.path.stem, out)
+        runs += more
+        written += others
+    name_files([*written, write_run(out, runs)])
+
+
+def probe_suite(
+    model: Model, checks: list[dict[str, Any]], task: Task, method: Probing, seeds: int, out: Path
+) -> tuple[Finished, list[Path]]:
+    """Read, fit, print what was found, and write map, report, table and figures."""
+    from headatlas.checks.probe import report_probe
+    from headatlas.cli.check_functions import mark_again
+    from headatlas.cli.work import draw_maps, run_method
+    from headatlas.maps.selection import function_table
+    from headatlas.methods.features import Reading
+    from headatlas.runs.store import Store
+
+    features = read_suite(model, task, Reading(method.tokens, method.answers), out)
+    run = run_method(model, checks, features, method, seeds, out)
+    store, name = Store(out), run.path.stem
+    drawn = mark_again(name, store)
     report = report_probe(drawn, features)
     show_probe(report)
     show_counts(drawn)
-    written = [store.write_json(f"checks/{run.path.stem}.probe.json", report.as_dict())]
-    table = as_csv(function_table(drawn), ".6g")
-    written.append(store.write_text(f"tables/{run.path.stem}.heads.csv", table))
-    for figure in ("functions", "function-layers", "function-overlap", "head-profiles"):
-        written += draw_maps(drawn, figure, out, run.path.stem)
-    runs = [run]
-    if causes:
-        more, files_of_causes = map_causes(loaded, checks, task, drawn, run.path.stem, out)
-        runs += more
-        written += files_of_causes
-    name_files([run.path, *written, write_run(out, runs)])
+    written = [
+        run.path,
+        store.write_json(f"checks/{name}.probe.json", report.as_dict()),
+        store.write_text(f"tables/{name}.heads.csv", as_csv(function_table(drawn), ".6g")),
+    ]
+    for figure in FIGURES:
+        written += draw_maps(drawn, figure, out, name)
+    return run, written
 
 
 def read_suite(model: Model, task: Task, reading: Reading, out: Path) -> Features:
