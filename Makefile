@@ -10,6 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= atlas
 RESULTS ?= build/results
+COGQA ?=
 PAIRS := antonym capitalize country-capital english-french present-past singular-plural
 READY := $(VENV)/.ready
 
@@ -45,6 +46,11 @@ results: $(READY)
 	$(BIN)/headatlas check $(RESULTS)/word-pairs --questions 36
 	$(BIN)/headatlas contrast --out $(RESULTS)/contrast
 	$(BIN)/python tools/schedules.py $(RESULTS)
+	$(BIN)/headatlas probe --causes --out $(RESULTS)/cognition
+	$(BIN)/headatlas check $(RESULTS)/cognition --task cognition
+	$(BIN)/headatlas probe --seeds 6 --out $(RESULTS)/cognition-seeds
+	test -z "$(COGQA)" || $(BIN)/headatlas probe --suite $(COGQA) --out $(RESULTS)/cogqa
+	test -z "$(COGQA)" || $(BIN)/headatlas check $(RESULTS)/cogqa --task $(COGQA) --questions 32
 	$(BIN)/python tools/results.py $(RESULTS)
 
 real-models: $(READY)

@@ -211,9 +211,9 @@ def counts_section() -> Iterator[str]:
     yield text(
         "*Elbow*: heads before the bend of the sorted curve, as published, where it gives under "
         "7 % of the heads for every function. *Beyond chance*: heads whose importance exceeds in "
-        "every seed what labels shuffled within questions give any head (p ≤ 0.05, corrected for the "
-        "number of heads). The elbow always finds heads, also where chance would do as well; the "
-        "null counts every head that tells anything, however little."
+        "every seed what labels shuffled within questions give any head (p ≤ 0.05, corrected for "
+        "the number of heads). The elbow always finds heads, also where chance would do as well; "
+        "the null counts every head that tells anything, however little."
     )
     for run in runs():
         drawn = run.drawn
@@ -347,13 +347,16 @@ def causes_section() -> Iterator[str]:
         above = sum(row["low"] > 0 for row in read)
         below = sum(row["high"] < 0 for row in read)
         inside = sum(row["within_low"] > 0 for row in read)
+        whole, within, top = (
+            float(np.mean([row[key] for row in read]))
+            for key in ("spearman", "within", "top_overlap")
+        )
         yield text(
-            "Importance and removal correlate at "
-            f"{np.mean([row['spearman'] for row in read]):+.2f} on average: surely above 0 "
-            f"for {above} of {len(read)} functions and surely below for {below}; within layers at {np.mean([row['within'] for row in read]):+.2f}, surely "
-            f"above 0 for {inside}. Of the 20 most important heads "
-            f"{np.mean([row['top_overlap'] for row in read]):.0%} are among the 20 whose removal "
-            f"harms most (by chance {read[0]['top_expected']:.0%})."
+            f"Importance and removal correlate at {whole:+.2f} on average: surely above 0 for "
+            f"{above} of {len(read)} functions and surely below for {below}; within layers at "
+            f"{within:+.2f}, surely above 0 for {inside}. Of the 20 most important heads {top:.0%} "
+            "are among the 20 whose removal harms most (by chance "
+            f"{read[0]['top_expected']:.0%})."
         )
 
 

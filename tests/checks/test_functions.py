@@ -18,8 +18,8 @@ from headatlas.maps import Map
 from headatlas.maps.selection import Ranked
 from headatlas.methods.features import Reading, read_features
 from headatlas.models.edit import Edit, remove_heads
-from headatlas.models.tokens import Tokens
-from headatlas.tasks import Example, Task
+from headatlas.models.tokens import Tokens, starts_of
+from headatlas.tasks import Example, Task, load_task
 
 NAMES = ("Retrieval", "Inference")
 
@@ -115,6 +115,24 @@ def test_steps_are_of_test_questions_only_and_score_as_alone(tiny):
     assert not np.allclose(found.logprob, answer_steps(tiny, steps, Edit()).logprob)
     with pytest.raises(TaskError, match="'Sleep' has 0 of the drawn test questions"):
         Steps.of(tiny, task, (*NAMES, "Sleep"), limit=5)
+
+
+def test_steps_of_the_real_model_score_as_alone(embedded):
+    name = "Math Calculation"
+    steps = Steps.of(embedded, load_task(f"cognition:only={name}"), (name,), limit=2)
+    whole = load_task("cognition").for_tokenizer(embedded.tokenizer)
+    rows = [
+        embedded.encode(each.prompt, each.target)
+        for each in whole.ask("test")
+        if each.question in steps.questions
+    ]
+    every = Steps(tuple(rows), ("x",) * len(rows), ("q",) * len(rows))
+    assert len(starts_of(rows)) == 2  # every question is one row, with all its steps
+    edit = remove_heads(embedded.spec, [(3, 1), (17, 4)])
+    found = answer_steps(embedded, every, edit)
+    with torch.no_grad():
+        alone = [float(embedded.score([row], edit).mean()) for row in rows]
+    assert np.allclose(found.logprob, alone, atol=1e-4)
 
 
 def test_a_direction_points_from_the_others_to_the_function(tiny):
