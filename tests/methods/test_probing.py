@@ -8,12 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from architectures.small_models import build
 from headatlas.errors import HeadAtlasError, TaskError
 from headatlas.maps.aggregate import next_interval
 from headatlas.methods.features import Reading, read_features
 from headatlas.methods.probing import Probing, functions_of
+from headatlas.models.model import Model
 from headatlas.tasks import Example, Task
 from headatlas.tasks.splits import SPLITS
+from small_things import byte_tokenizer
 
 NAMES = ("Retrieval", "Inference", "Math Calculation")
 SMALL = Probing(width=8, hidden=16, epochs=20, rate=1e-3, shuffles=200)
@@ -144,3 +147,14 @@ def test_generated_answers_are_judged_and_wrong_ones_counted(tiny, monkeypatch):
 def test_settings_that_make_no_sense(settings, words):
     with pytest.raises(HeadAtlasError, match=words):
         Probing(**settings)
+
+
+def test_a_model_with_layers_without_heads_is_probed():
+    hf = build("qwen3_next")
+    tokenizer = byte_tokenizer()
+    hf.resize_token_embeddings(len(tokenizer))
+    model = Model(hf, tokenizer, "hybrid")
+    assert len(model.spec.heads()) < model.spec.n_layers * model.spec.n_heads
+    drawn = SMALL.run(model, suite(), 0)
+    exists = np.isfinite(drawn["importance"].isel(function=0, seed=0).to_numpy())
+    assert [tuple(head) for head in np.argwhere(exists)] == model.spec.heads()

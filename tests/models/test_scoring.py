@@ -26,12 +26,15 @@ PACKING = {"llama": True, "gpt2": True, "bloom": False, "gemma2": False, "qwen3_
 
 @st.composite
 def batches(draw, vocabulary=120):
-    """Rows of any mix of lengths, with and without a shared prefix."""
+    """Rows of any mix of lengths, with and without a shared prefix, maybe starting with another."""
     token = st.integers(3, vocabulary)
     prefix = draw(st.lists(token, min_size=0, max_size=20))
     rows = []
     for _ in range(draw(st.integers(1, 6))):
         ids = (*prefix, *draw(st.lists(token, min_size=2, max_size=12)))
+        rows.append(Tokens(ids, draw(st.integers(1, len(ids) - 1))))
+    if draw(st.booleans()):  # a row that another one starts with
+        ids = (*rows[0].ids, *draw(st.lists(token, min_size=1, max_size=6)))
         rows.append(Tokens(ids, draw(st.integers(1, len(ids) - 1))))
     return rows
 

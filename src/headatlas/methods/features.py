@@ -117,9 +117,12 @@ class Reading:
             _read_block(model, rows, chosen, block, values)
         if report is not None:
             report(f"{part['split']}, {len(rows)} answers")
-        largest = np.abs(values).max(axis=(0, 3), initial=0.0)  # layer head
-        scale = np.where(np.isfinite(largest), np.maximum(largest, 1e-12) / FULL, np.nan)
-        packed = np.nan_to_num(values / scale[None, :, :, None]).round().astype(np.int16)
+        values = np.nan_to_num(values)  # layers may have fewer heads, or narrower ones
+        largest = np.abs(values).max(axis=(0, 3), initial=1e-12)  # layer head
+        packed = (values * (FULL / largest[None, :, :, None])).round().astype(np.int16)
+        scale = np.full(largest.shape, np.nan)
+        for head in spec.heads():
+            scale[head] = largest[head] / FULL
         groups = {head: spec.kv_group(*head) for head in spec.heads()}
         return Map.of(
             {

@@ -22,6 +22,11 @@ COLUMNS = 4
 SATURATED = 0.995
 """The share of heads (over all functions) that the shared scale tells apart."""
 
+COLOURS = (
+    "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c564b", "black",
+)  # fmt: skip
+"""Of the functions as points; they can be told apart by colour-blind eyes."""
+
 TICK_EVERY = 6
 TICKS = 5
 
@@ -119,7 +124,7 @@ def function_overlap(maps: Sequence[Map]) -> Figure:
     share = np.array([[_shared(chosen[one], chosen[other]) for other in names] for one in names])
     figure, axes = grid(1, 1, 0.38 * len(names), 0.38 * len(names), left=1.7, below=1.5, right=1.0)
     panel = axes[0][0]
-    image = panel.imshow(share, cmap="viridis", vmin=0, vmax=1)
+    image = panel.imshow(share, cmap="viridis", vmin=0, vmax=1, aspect="auto")
     panel.set_yticks(range(len(names)), labels=names)
     panel.set_xticks(range(len(names)), labels=names, rotation=60, ha="right")
     for (row, column), value in np.ndenumerate(share):
@@ -151,7 +156,8 @@ def head_profiles(maps: Sequence[Map]) -> Figure:
     panel.plot(*points.T, ".", color="0.8", ms=4)
     for number, name in enumerate(names):
         at = [i for i, head in enumerate(heads) if own[i] == number and head in set(chosen[name])]
-        panel.plot(*points[at].T, "o", ms=4.5, color=f"C{number}", label=name)
+        colour = COLOURS[number % len(COLOURS)]
+        panel.plot(*points[at].T, "o", ms=4.5, color=colour, label=name)
     share = spread**2 / np.sum(spread**2)
     panel.set_xlabel(f"first direction ({share[0]:.0%} of the variance)")
     panel.set_ylabel(f"second direction ({share[1]:.0%})")
