@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import cognition_page
 import results
 import task_page
 from write_docs import cli_page
@@ -24,9 +25,10 @@ def test_the_page_of_tasks_is_up_to_date():
     assert page == task_page.page(), "run 'make docs'"
 
 
-def test_the_page_of_results_tells_what_is_stored_beside_it():
-    page = (ROOT / "docs" / "results" / "gating.md").read_text(encoding="utf-8")
-    assert page == results.page(), "run 'python tools/results.py'"
+def test_the_pages_of_results_tell_what_is_stored_beside_them():
+    for name, written in (("gating", results), ("cognition", cognition_page)):
+        page = (ROOT / "docs" / "results" / f"{name}.md").read_text(encoding="utf-8")
+        assert page == written.page(), "run 'python tools/results.py'"
 
 
 def test_links_in_pages_lead_somewhere():
