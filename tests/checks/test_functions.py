@@ -12,7 +12,8 @@ from headatlas.checks.causes import compare_kinds
 from headatlas.checks.claims import pooled_masking, pooled_order, pooled_specificity
 from headatlas.checks.functions import check_functions, counts_of, passes_of
 from headatlas.checks.masking import Masks, mask, masking_row, specificity
-from headatlas.checks.steps import Answered, Steps, answer_steps
+from headatlas.checks.measure import Answers
+from headatlas.checks.steps import Steps, answer_steps
 from headatlas.errors import TaskError
 from headatlas.maps import Map
 from headatlas.maps.selection import Ranked
@@ -34,12 +35,12 @@ def some_steps(count=20):
 def masks_of(steps, own, control, seed=0):
     """Masking that changes steps by `own` (a number per function), random heads by `control`."""
     noise = np.random.default_rng(seed)
-    before = Answered(noise.normal(-1, 0.3, len(steps.rows)), np.ones(len(steps.rows)))
+    before = Answers(noise.normal(-1, 0.3, len(steps.rows)), np.ones(len(steps.rows)))
     shift = np.array([own[function] for function in steps.functions])
 
     def moved(by):
         jitter = noise.normal(0, 0.01, len(steps.rows))
-        return Answered(before.logprob + by + jitter, before.exact)
+        return Answers(before.logprob + by + jitter, before.exact)
 
     controls = tuple(moved(control + 0.01 * draw) for draw in (-1, 0, 1))
     return Masks(((0, 0),), steps.questions, before, moved(shift), controls)
@@ -62,7 +63,7 @@ def test_a_difference_that_is_there_is_found_and_none_is_not():
 def test_random_draws_that_differ_widen_the_interval():
     steps = some_steps()
     masks = masks_of(steps, {"Retrieval": -0.5, "Inference": 0.0}, control=0.0)
-    wild = tuple(Answered(masks.before.logprob + by, masks.before.exact) for by in (-1.0, 0.0, 1.0))
+    wild = tuple(Answers(masks.before.logprob + by, masks.before.exact) for by in (-1.0, 0.0, 1.0))
     wider = Masks(masks.heads, masks.questions, masks.before, masks.chosen, wild)
     narrow, wide = (each.difference("logprob") for each in (masks, wider))
     assert wide.high - wide.low > 5 * (narrow.high - narrow.low)

@@ -195,7 +195,7 @@ def test_interrupting_is_said_and_keeps_what_is_finished(
     monkeypatch.setattr(Ablation, "run", interrupted)
     code, _, said = headatlas("ablate", "--model", tiny_folder, "--task", task, "--out", out)
     assert code == 1
-    assert "work finished in --out is kept" in said
+    assert "what is finished is kept" in said
     monkeypatch.setattr(Ablation, "run", right)
     code, printed, _ = headatlas("ablate", "--model", tiny_folder, "--task", task, "--out", out)
     assert code == 0

@@ -115,6 +115,34 @@ def test_check_writes_what_it_finds(headatlas, gated, tasks):
     assert "was checked before" not in " ".join(error.split())
 
 
+def test_an_interrupted_check_goes_on(headatlas, tiny_folder, tasks, tmp_path, monkeypatch):
+    from headatlas.checks import held_out, toggling
+
+    words = ("gate", "--model", tiny_folder, "--task", tasks[0], "--out", tmp_path, *FAST)
+    assert headatlas(*words)[0] == 0
+    asked = []
+    plain = held_out.answer
+
+    def counted(*given):
+        asked.append(given)
+        if len(asked) == 20:
+            raise KeyboardInterrupt
+        return plain(*given)
+
+    monkeypatch.setattr(held_out, "answer", counted)
+    monkeypatch.setattr(toggling, "answer", counted)
+    words = ("check", tmp_path, "--task", tasks[0], "--questions", "4")
+    code, _, error = headatlas(*words)
+    assert code == 1
+    assert "the same command goes on from there" in error
+    assert headatlas(*words)[0] == 0
+    whole = len(asked)
+    for path in (tmp_path / "checks").iterdir():
+        path.unlink()
+    assert headatlas(*words)[0] == 0
+    assert len(asked) == whole
+
+
 @pytest.mark.parametrize("hard", [False, True])
 def test_an_exported_model_gives_the_logits_of_the_gated_one(
     headatlas, gated, tasks, tiny_folder, tmp_path, hard

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from headatlas.checks.measure import Answers, Questions, answer
+from headatlas.checks.measure import Answers, Keep, Questions, anew, answer
 from headatlas.errors import MapError
 from headatlas.maps.spread import mean_interval
 from headatlas.models.mean_output import MEAN_EXAMPLES, mean_outputs
@@ -57,18 +58,20 @@ def held_out(
     names: Sequence[str] = NAMES,
     limit: int = 64,
     report: Callable[[int, str], None] | None = None,
+    keep: Keep = anew,
 ) -> list[HeldOut]:
     """Compare the untouched model with G, G⁺, G⁻ and their hard versions, or some of these."""
     seeds = [int(seed) for seed in gates.data["seed"].to_numpy()]
     questions = Questions.of(model, task, "test", 0, limit)
     found: dict[str, list[Answers]] = {name: [] for name in names}
     heads_on: dict[str, list[float]] = {name: [] for name in names}
-    plain = answer(model, questions, None)
+    plain = Answers.from_dict(keep("untouched", partial(_stored, model, questions, None)))
     for seed in seeds:
         baseline = gate_baseline(model, task, gates, seed)
         for name in names:
             gate = gate_matrix(gates, name, seed)
-            found[name].append(answer(model, questions, gate, baseline))
+            ask = partial(_stored, model, questions, gate, baseline)
+            found[name].append(Answers.from_dict(keep(f"{name}, seed {seed}", ask)))
             heads_on[name].append(_mean_gate(gates, name, seed))
             if report is not None:
                 report(1, f"seed {seed}, {name}")
@@ -78,6 +81,12 @@ def held_out(
         for name in names
     ]
     return rows
+
+
+def _stored(
+    model: Model, questions: Questions, gate: Tensor | None, baseline: Tensor | None = None
+) -> dict[str, list[float]]:
+    return answer(model, questions, gate, baseline).as_dict()
 
 
 def best_seed(

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headatlas.checks.controls import Head, matched_heads
-from headatlas.checks.steps import Answered, Answering, FloatArray, Steps
+from headatlas.checks.measure import Answers, FloatArray
+from headatlas.checks.steps import Answering, Steps
 from headatlas.maps.spread import Change, mean_change
 from headatlas.models.edit import remove_heads
 
@@ -33,9 +34,9 @@ class Masks:
 
     heads: tuple[Head, ...]
     questions: tuple[str, ...]
-    before: Answered
-    chosen: Answered
-    controls: tuple[Answered, ...]
+    before: Answers
+    chosen: Answers
+    controls: tuple[Answers, ...]
 
     def change(self, what: str, at: Sequence[int] | None = None) -> Change:
         """What masking the chosen heads does."""
@@ -62,7 +63,7 @@ def mask(
     steps: Steps,
     name: str,
     heads: Sequence[Head],
-    before: Answered,
+    before: Answers,
     answer: Answering,
     *,
     draws: int = DRAWS,

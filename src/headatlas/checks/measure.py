@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,27 @@ class Answers:
 
     logprob: FloatArray
     exact: FloatArray
+
+    def at(self, numbers: list[int]) -> Answers:
+        """The answers to some of the questions."""
+        return Answers(self.logprob[numbers], self.exact[numbers])
+
+    def as_dict(self) -> dict[str, list[float]]:
+        return {"logprob": self.logprob.tolist(), "exact": self.exact.tolist()}
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, list[float]]) -> Answers:
+        """What `as_dict` has stored."""
+        return cls(np.array(stored["logprob"]), np.array(stored["exact"]))
+
+
+Keep = Callable[[str, Callable[[], Any]], Any]
+"""Gives a piece of a check as plain data, by its name: stored from before, or computed now."""
+
+
+def anew(name: str, compute: Callable[[], Any]) -> Any:
+    """A piece that is computed every time."""
+    return compute()
 
 
 @torch.no_grad()

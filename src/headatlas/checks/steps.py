@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
+from headatlas.checks.measure import Answers
 from headatlas.errors import TaskError
 from headatlas.models.edit import Edit
 from headatlas.tasks.encoded import encode_fitting
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from headatlas.models.model import Model
     from headatlas.models.tokens import Tokens
     from headatlas.tasks import Task
-
-FloatArray = np.ndarray[Any, Any]
 
 QUESTIONS_A_PASS = 16
 
@@ -73,30 +72,12 @@ class Steps:
         )
 
 
-@dataclass(frozen=True)
-class Answered:
-    """Of every step: mean log-probability of its answer, and whether it was given exactly."""
-
-    logprob: FloatArray
-    exact: FloatArray
-
-    def at(self, numbers: list[int]) -> Answered:
-        return Answered(self.logprob[numbers], self.exact[numbers])
-
-    def as_dict(self) -> dict[str, list[float]]:
-        return {"logprob": self.logprob.tolist(), "exact": self.exact.tolist()}
-
-    @classmethod
-    def from_dict(cls, found: dict[str, list[float]]) -> Answered:
-        return cls(np.array(found["logprob"]), np.array(found["exact"]))
-
-
-Answering = Callable[[str, Steps, Edit], Answered]
+Answering = Callable[[str, Steps, Edit], Answers]
 """Answers steps under an edit; the name tells the pass apart from all others of a check."""
 
 
 @torch.no_grad()
-def answer_steps(model: Model, steps: Steps, edit: Edit) -> Answered:
+def answer_steps(model: Model, steps: Steps, edit: Edit) -> Answers:
     """Ask all steps, several questions in a pass: later steps start with the earlier ones."""
     logprob, exact = np.zeros(len(steps.rows)), np.zeros(len(steps.rows))
     by_question: dict[str, list[int]] = {}
@@ -108,4 +89,4 @@ def answer_steps(model: Model, steps: Steps, edit: Edit) -> Answered:
         scores = model.score([steps.rows[n] for n in numbers], edit)
         logprob[numbers] = scores.mean().double().cpu().numpy()
         exact[numbers] = scores.exact().double().cpu().numpy()
-    return Answered(logprob, exact)
+    return Answers(logprob, exact)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from headatlas.checks.steps import Answered
+from headatlas.checks.measure import Answers
 from headatlas.maps.spread import Change, mean_change
 
 STRENGTHS = (-1.0, 0.5, 1.0, 2.0)
@@ -16,7 +16,7 @@ STRENGTHS = (-1.0, 0.5, 1.0, 2.0)
 
 MAIN_STRENGTH = 1.0
 
-Pushed = tuple[str, float, int, Answered, Answered, Sequence[str]]
+Pushed = tuple[str, float, int, Answers, Answers, Sequence[str]]
 """Function, strength, number of heads, answers before and after, and their questions."""
 
 
@@ -24,8 +24,8 @@ def strengthening_row(
     function: str,
     strength: float,
     heads: int,
-    before: Answered,
-    after: Answered,
+    before: Answers,
+    after: Answers,
     questions: Sequence[str],
 ) -> dict[str, Any]:
     """What shifting a function's heads along its direction does to its steps, as plain data."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headatlas.checks.held_out import gate_baseline, gate_matrix
-from headatlas.checks.measure import FloatArray, Questions, answer
+from headatlas.checks.measure import Keep, Questions, anew, answer
 from headatlas.maps.roles import SCORES, THRESHOLD
 from headatlas.maps.spread import mean_error
 
@@ -99,6 +100,7 @@ def toggle(
     limit: int = 32,
     points: int = POINTS,
     report: Callable[[int, str], None] | None = None,
+    keep: Keep = anew,
 ) -> Toggling:
     """Toggle heads in the order of each score, on test questions that differ between seeds.
 
@@ -119,9 +121,10 @@ def toggle(
             count = int((gates[score].sel(seed=seed) >= THRESHOLD).sum())
             for k, questions in [*((k, shown[seed]) for k in grid), (count, asked[seed])]:
                 heads = _order(gates, score, seed)[:k]
-                moved = _moved(
-                    model, questions, gate_matrix(gates, "G⁺", seed), heads, baselines[seed]
-                )
+                gate = gate_matrix(gates, "G⁺", seed)
+                ask = partial(_moved, model, questions, gate, heads, baselines[seed])
+                name = f"{score}, seed {seed}, {k} heads, {len(questions.names)} questions"
+                moved = np.array(keep(name, ask))
                 line.append(float(moved.mean()))
                 if report is not None:
                     report(1, f"{score}, seed {seed}, {k} heads")
@@ -140,13 +143,13 @@ def toggle(
 
 def _moved(
     model: Model, questions: Questions, start: Tensor, heads: list[Head], baseline: Tensor | None
-) -> FloatArray:
+) -> list[float]:
     """Log-probability with some heads at 0 minus that with them at 1, of every question."""
     off, on = start.clone(), start.clone()
     for head in heads:
         off[head], on[head] = 0.0, 1.0
     without, with_them = (answer(model, questions, gate, baseline).logprob for gate in (off, on))
-    return without - with_them
+    return (without - with_them).tolist()  # type: ignore[no-any-return]
 
 
 def _interval(

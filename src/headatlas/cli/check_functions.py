@@ -32,7 +32,8 @@ def ask_functions(
 ) -> dict[str, Any]:
     """Masking, specificity, order and strengthening; every pass is kept as it is finished."""
     from headatlas.checks.functions import check_functions, passes_of
-    from headatlas.checks.steps import Answered, Steps, answer_steps
+    from headatlas.checks.measure import Answers
+    from headatlas.checks.steps import Steps, answer_steps
     from headatlas.cli.probe import read_suite
     from headatlas.maps.selection import ranked_heads
     from headatlas.methods.features import Reading
@@ -45,11 +46,11 @@ def ask_functions(
     pieces = Pieces(store, subject | {"model_hash": model.fingerprint, "task_hash": task.hash})
     with progress_bar(f"checking {task.name}", passes_of(ranked)) as move:
 
-        def answer(name: str, steps: Steps, edit: Edit) -> Answered:
+        def answer(name: str, steps: Steps, edit: Edit) -> Answers:
             move(0, name)
             found = pieces.get(name, lambda: answer_steps(model, steps, edit).as_dict())
             move(1, name)
-            return Answered.from_dict(found)
+            return Answers.from_dict(found)
 
         direction = partial(features.direction, model.spec)
         return check_functions(model.spec, steps, ranked, direction, answer)

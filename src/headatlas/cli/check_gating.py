@@ -23,14 +23,16 @@ SIGNS = {"facilitation": "falls", "interference": "rises", "irrelevance": "stays
 def ask_gating(
     model: Model, task: Task, drawn: Map, questions: int, store: Store, subject: dict[str, Any]
 ) -> dict[str, Any]:
-    """Held-out loss and ordered toggling."""
+    """Held-out loss and ordered toggling; every pass is kept as it is finished."""
     from headatlas.checks.held_out import held_out
     from headatlas.checks.toggling import toggle, toggling_passes
+    from headatlas.runs.pieces import Pieces
 
     seeds = int(drawn.data.sizes["seed"])
+    keep = Pieces(store, subject).get
     with progress_bar(f"checking {task.name}", 6 * seeds + toggling_passes(drawn)) as move:
-        rows = held_out(model, task, drawn, limit=questions, report=move)
-        curves = toggle(model, task, drawn, limit=max(2, questions // 2), report=move)
+        rows = held_out(model, task, drawn, limit=questions, report=move, keep=keep)
+        curves = toggle(model, task, drawn, limit=max(2, questions // 2), report=move, keep=keep)
     return {"held_out": [row.as_dict() for row in rows], "toggling": curves.as_dict()}
 
 

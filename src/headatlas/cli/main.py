@@ -54,7 +54,7 @@ task.command("check")(grouped(task_check.check))
 task.command("baseline")(grouped(task_baseline.baseline))
 app.add_typer(task, name="task", no_args_is_help=True)
 
-RESUMABLE = ("atlas", "ablate", "gate", "contrast", "probe")
+RESUMABLE = ("atlas", "ablate", "gate", "contrast", "probe", "check")
 """Commands that keep every finished unit of work."""
 
 INTERRUPTED = 130
@@ -92,6 +92,6 @@ def main() -> None:
             raise
         words = "stopped"
         if sys.argv[1:2] and sys.argv[1] in RESUMABLE:
-            words += "; work finished in --out is kept, and the same command goes on from there"
+            words += "; what is finished is kept, and the same command goes on from there"
         stderr.print(f"{words}.", highlight=False)
         sys.exit(1)
