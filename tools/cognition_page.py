@@ -12,6 +12,7 @@ import numpy as np
 
 from headatlas.maps import Map, load_map
 from headatlas.maps.aggregate import next_interval
+from headatlas.maps.causes import CAUSES
 from headatlas.maps.selection import head_counts
 from headatlas.plots import draw, save_figure
 from headatlas.plots.agreement import agreement_figure
@@ -253,9 +254,7 @@ def masking_section() -> Iterator[str]:
                 f"{row['accuracy']:.0%}: {row['accuracy_change']['mean']:+.0%}, random "
                 f"{row['accuracy_control']:+.0%} ({row['accuracy_difference']['low']:+.0%} … "
                 f"{row['accuracy_difference']['high']:+.0%})",
-                {True: "more than random", False: "less than random", None: "no more than random"}[
-                    row["holds"]
-                ],
+                CAUSES[row["holds"]],
             ]
             for row in check["masking"]
         ]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headatlas.runs.store import Store
     from headatlas.tasks import Task
 
-VERDICTS = {True: "more than random heads", False: "less than random heads", None: "undecided"}
+VERDICTS = {True: "matter", False: "matter less", None: "undecided"}
 CLAIMS = {
     "masking": "a function's heads matter more for it than random heads",
     "specificity": "they matter more for it than other functions' heads",
@@ -104,19 +104,22 @@ def mark_again(name: str, store: Store) -> Map:
 def show_masking(result: dict[str, Any]) -> None:
     """Print what masking a function's heads does to the function, against random heads."""
     table = Table(box=None, pad_edge=False, title_justify="left")
-    table.title = f"{result['task']}: {result['questions']} test questions, nats a token"
-    for column in ("function", "heads masked", "change", "random heads", "difference", "95 %", ""):
+    table.title = (
+        f"{result['task']}, {result['questions']} test questions: change of log P (nats a token) "
+        "when heads are masked; * before the elbow"
+    )
+    for column in ("function", "heads", "own", "random", "more", "95 %", ""):
         left = column in ("function", "")
-        table.add_column(column, justify="left" if left else "right", no_wrap=column == "95 %")
+        table.add_column(column, justify="left" if left else "right", no_wrap=True)
     for row in result["masking"]:
         more = row["difference"]
         table.add_row(
             row["function"],
-            f"{row['heads']}{' (elbow)' if row['elbow'] else ''}",
-            f"{row['change']['mean']:+.3f}",
-            f"{row['control']:+.3f}",
-            f"{more['mean']:+.3f}",
-            f"{more['low']:+.3f} … {more['high']:+.3f}",
+            f"{row['heads']}{'*' if row['elbow'] else ' '}",
+            f"{row['change']['mean']:+.2f}",
+            f"{row['control']:+.2f}",
+            f"{more['mean']:+.2f}",
+            f"{more['low']:+.2f} … {more['high']:+.2f}",
             VERDICTS[row["holds"]],
         )
     stdout.print(table)

@@ -7,7 +7,7 @@ from typing import Any
 
 from headatlas.maps.map import Map
 
-CAUSES = {True: "more than random", False: "less than random", None: "no more than random"}
+CAUSES = {True: "more than random", False: "less than random", None: "not shown to do more"}
 """What masking a function's heads does to it, beside masking random ones."""
 
 UNCHECKED = "not checked"

@@ -91,7 +91,10 @@ def functions(maps: Sequence[Map], *, saturation: float = SATURATED) -> Figure:
     bar.ax.set_title("Heads Importance", fontsize=8, loc="left", pad=8)
     heading(figure, maps)
     if weak:
-        warn(figure, "* Masking these heads does not harm the function more than random heads do.")
+        warn(
+            figure,
+            "* Masking these heads is not shown to harm the function more than random heads.",
+        )
     return figure
 
 
