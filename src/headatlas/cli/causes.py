@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from headatlas.models.model import Model
     from headatlas.tasks import Task
 
-EXAMPLES = 64
+EXAMPLES = 32
 """Test examples, over all functions, with which every head is removed."""
 
 SEEDS = 1
