@@ -182,18 +182,19 @@ def probe_section() -> Iterator[str]:
                 *(
                     f"{base[name]['accuracy']:.1%} ({base[name]['gain']:+.1%}; "
                     f"{base[name]['low']:+.1%} … {base[name]['high']:+.1%})"
-                    for name in ("majority", "words", "shuffled")
+                    for name in ("majority", "words", "place", "shuffled")
                 ),
             ]
         )
     yield text(
         "Accuracy on the test split, with 95 % intervals over questions, and in brackets what the "
-        "probe gains over each baseline. *Words* is a bag of words of the same prompts; *shuffled* "
-        "is the same probe learned from shuffled labels, so that the gain over it is the probe's "
+        "probe gains over each baseline. *Words* is a bag of words of the same prompts; *place* the "
+        "number of the step in its question and the length of its prompt; *shuffled* is the same "
+        "probe learned from shuffled labels, so that the gain over it is the probe's "
         "selectivity."
     )
     columns = ["data", "test steps (questions)", "probe", "chance"]
-    yield table([*columns, "commonest function", "words", "shuffled"], rows)
+    yield table([*columns, "commonest function", "words", "place", "shuffled"], rows)
     for run in runs():
         report = run.record(".probe")
         assert report is not None

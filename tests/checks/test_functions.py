@@ -83,9 +83,11 @@ def test_specificity_and_claims_tell_own_from_others():
     assert pooled_masking(masked, steps).mean == pytest.approx(-0.45, abs=0.02)
     assert pooled_masking(masked, steps).below is True
     assert pooled_specificity(masked, steps).mean == pytest.approx(-0.4, abs=0.02)
-    order = pooled_order(masked, steps, ["Retrieval"])
+    order = pooled_order(masked, steps)
     assert order.mean == pytest.approx(-0.05, abs=0.02)
-    assert pooled_order(masked, steps, NAMES) is None
+    low = some_steps()
+    low = Steps(low.rows, ("Retrieval",) * len(low.rows), low.questions)
+    assert pooled_order({"Retrieval": masks_of(low, {"Retrieval": 0.0}, 0.0)}, low) is None
     alike = {name: masks_of(steps, dict.fromkeys(NAMES, -0.3), control=0.0) for name in NAMES}
     assert pooled_specificity(alike, steps).below is None
 

@@ -58,7 +58,7 @@ def test_probe_writes_map_report_and_figures(probed):
     assert drawn["importance"].dims == ("function", "seed", "layer", "head")
     assert drawn.data["function"].to_numpy().tolist() == list(KINDS)
     (report,) = (json.loads(p.read_text()) for p in (out / "checks").glob("*.probe.json"))
-    assert set(report["baselines"]) == {"majority", "words", "shuffled"}
+    assert set(report["baselines"]) == {"majority", "words", "place", "shuffled"}
     assert report["chance"] == pytest.approx(1 / 3)
     assert len(report["confusion"]) == 3
     assert "the probe with shuffled labels" in printed
@@ -135,7 +135,7 @@ def test_an_interrupted_check_goes_on(headatlas, tiny_folder, tmp_path, monkeypa
         ({"questions": 12}, "needs two with 5 examples in every split"),
         ({"kinds": ("Retrieval", "retrieval")}, "'Retrieval' and 'retrieval' differ only in case"),
         ({"target": ""}, "target"),
-        ({"function": None}, "none"),
+        ({"function": None}, "has no column 'function'"),
     ],
 )
 def test_bad_suites_get_one_sentence(headatlas, tiny_folder, tmp_path, change, words):
@@ -159,4 +159,4 @@ def test_answers_that_are_too_long_are_counted(headatlas, tiny_folder, tmp_path)
         "probe", "-m", tiny_folder, "-s", suite, "-o", tmp_path / "out", *FAST
     )
     assert code == 0, error
-    assert "answers are left out: they do not fit the model's context" in error
+    assert "answers left out: 3 too long for the model's context" in error

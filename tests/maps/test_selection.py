@@ -71,9 +71,9 @@ def test_the_table_has_every_function_and_head_with_its_interval():
     assert first["rank"] == 1
     at = drawn["importance"].sel(function="f0").isel(layer=first["layer"], head=first["head"])
     assert first["importance_mean"] == pytest.approx(float(at.mean()))
-    assert first["importance_low"] < first["importance_mean"] < first["importance_high"]
+    assert first["next_seed_low"] < first["importance_mean"] < first["next_seed_high"]
     alone = function_table(probing(np.random.default_rng(0).random((1, 1, 2, 4))))
-    assert alone[0]["importance_low"] == ""
+    assert alone[0]["next_seed_low"] == ""
 
 
 def test_marks_do_not_change_the_numbers_hash_and_name_weak_functions():
@@ -83,9 +83,10 @@ def test_marks_do_not_change_the_numbers_hash_and_name_weak_functions():
         {"function": "f1", "elbow": True, "holds": None},
         {"function": "f1", "elbow": False, "holds": True},
     ]
-    marked = mark_causes(drawn, causes_of(rows))
+    marked = mark_causes(drawn, causes_of(rows), 64)
     assert marked.data["causal"].to_numpy().tolist() == [CAUSES[True], CAUSES[None], "not checked"]
     assert marked.digest == drawn.digest
+    assert marked.provenance["causal_questions"] == 64
     assert weak_functions(marked) == ["f1"]
     assert weak_functions(drawn) == []
     assert probing(np.random.default_rng(1).random((3, 1, 2, 4))).digest != drawn.digest

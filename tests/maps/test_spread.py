@@ -55,3 +55,9 @@ def test_a_second_error_adds_up_and_no_spread_is_no_interval():
     assert (alone.above, more.above) == (True, True)
     assert mean_change(np.ones(4), list("abcd")) == Change(1, 1, 1)
     assert mean_change(np.ones(2), ["a", "a"]).below is None  # one question: nothing is sure
+
+
+def test_equal_shares_of_few_questions_are_not_sure():
+    few, many = (mean_change(np.ones(n), [str(i) for i in range(n)], bounded=True) for n in (6, 90))
+    assert few.low < 0.65
+    assert 0.95 < many.low < 1

@@ -113,7 +113,7 @@ def test_functions_with_too_few_examples_are_named_and_left_out(tiny):
 def test_labels_that_differ_in_case_are_a_mistake():
     with pytest.raises(TaskError, match="'Retrieval' and 'retrieval' differ only in case or sp"):
         functions_of(suite(names=("Retrieval", "retrieval", "Inference")))
-    with pytest.raises(TaskError, match=r"needs two with 5 examples in every split; 'suite' has R"):
+    with pytest.raises(TaskError, match="two with 5 examples in every split; 'suite' has, in"):
         functions_of(suite(names=("Retrieval",)))
 
 

@@ -63,7 +63,7 @@ def test_any_number_of_functions_has_a_panel_each(count):
 
 def test_weak_functions_are_marked():
     marks = {FUNCTIONS[0]: CAUSES[None], FUNCTIONS[1]: CAUSES[True], FUNCTIONS[2]: CAUSES[False]}
-    figure = draw("functions", mark_causes(probing(), marks))
+    figure = draw("functions", mark_causes(probing(), marks, 8))
     titles = [axes.get_title() for axes in panels(figure)]
     assert [title.endswith("*") for title in titles[:4]] == [True, False, True, False]
     assert any("random heads" in text.get_text() for text in figure.texts)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
 from headatlas.checks.masking import Masks
 from headatlas.checks.steps import Steps
 from headatlas.maps.spread import Change, mean_change
+from headatlas.tasks.functions import HIGH_ORDER, LOW_ORDER
 
 
 def pooled_masking(masked: dict[str, Masks], steps: Steps) -> Change:
@@ -35,10 +35,10 @@ def pooled_specificity(masked: dict[str, Masks], steps: Steps) -> Change:
     return mean_change(own, steps.questions)
 
 
-def pooled_order(masked: dict[str, Masks], steps: Steps, low: Sequence[str]) -> Change | None:
+def pooled_order(masked: dict[str, Masks], steps: Steps) -> Change | None:
     """Over all high-order steps: how much more low-order functions' heads do than random ones."""
-    masks = [each for name, each in masked.items() if name in low]
-    at = [i for i, function in enumerate(steps.functions) if function not in low]
+    masks = [each for name, each in masked.items() if name in LOW_ORDER]
+    at = steps.at(*HIGH_ORDER)
     if not masks or not at:
         return None
     controls = [each.controls_change("logprob")[:, at] for each in masks]

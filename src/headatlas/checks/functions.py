@@ -19,7 +19,6 @@ from headatlas.checks.strengthening import (
     strengthening_row,
 )
 from headatlas.models.edit import Edit
-from headatlas.tasks.functions import LOW_ORDER
 
 if TYPE_CHECKING:
     from headatlas.maps.selection import Ranked
@@ -85,12 +84,12 @@ def check_functions(
     return {
         "masking": rows,
         "specificity": specificity(masked, steps),
-        "order": order(masked, steps, LOW_ORDER),
+        "order": order(masked, steps),
         "strengthening": [strengthening_row(*each) for each in pushed],
         "claims": {
             "masking": _claim(pooled_masking(masked, steps)),
             "specificity": _claim(pooled_specificity(masked, steps)),
-            "order": _claim(pooled_order(masked, steps, LOW_ORDER)),
+            "order": _claim(pooled_order(masked, steps)),
             "strengthening": _claim(
                 pooled_strengthening([each for each in pushed if each[1] == MAIN_STRENGTH]),
                 rises=True,

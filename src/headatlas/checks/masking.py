@@ -15,6 +15,7 @@ from headatlas.checks.measure import Answers, FloatArray
 from headatlas.checks.steps import Answering, Steps
 from headatlas.maps.spread import Change, mean_change
 from headatlas.models.edit import remove_heads
+from headatlas.tasks.functions import HIGH_ORDER, LOW_ORDER
 
 if TYPE_CHECKING:
     from headatlas.models.spec import ModelSpec
@@ -41,7 +42,7 @@ class Masks:
     def change(self, what: str, at: Sequence[int] | None = None) -> Change:
         """What masking the chosen heads does."""
         values = getattr(self.chosen, what) - getattr(self.before, what)
-        return _change(values, self.questions, at)
+        return _change(values, self.questions, at, bounded=what == "exact")
 
     def control(self, what: str, at: Sequence[int] | None = None) -> float:
         """What masking random heads does, on average."""
@@ -50,7 +51,8 @@ class Masks:
     def difference(self, what: str, at: Sequence[int] | None = None) -> Change:
         """How much more than random heads the chosen ones do."""
         values = getattr(self.chosen, what) - getattr(self.before, what)
-        return _change(values, self.questions, at, self.controls_change(what))
+        controls = self.controls_change(what)
+        return _change(values, self.questions, at, controls, bounded=what == "exact")
 
     def controls_change(self, what: str) -> FloatArray:
         """What masking random heads does to every step: draw × step."""
@@ -122,12 +124,15 @@ def specificity(masked: dict[str, Masks], steps: Steps) -> dict[str, Any]:
     }
 
 
-def order(masked: dict[str, Masks], steps: Steps, low: Sequence[str]) -> list[dict[str, Any]]:
-    """Mask each low-order function's heads, measure every high-order function, and all of them."""
-    high = [name for name in masked if name not in low]
+def order(masked: dict[str, Masks], steps: Steps) -> list[dict[str, Any]]:
+    """Mask each low-order function's heads, measure every high-order function, and all of them.
+
+    Functions that are not among the eight have no order.
+    """
+    high = [name for name in masked if name in HIGH_ORDER]
     rows = []
-    for name in (name for name in masked if name in low):
-        for measured in [*([each] for each in high), *([high] if high else [])]:
+    for name in (name for name in masked if name in LOW_ORDER):
+        for measured in [*([each] for each in high), *([high] if len(high) > 1 else [])]:
             at = steps.at(*measured)
             rows.append(
                 {
@@ -150,13 +155,16 @@ def _change(
     questions: Sequence[str],
     at: Sequence[int] | None = None,
     controls: FloatArray | None = None,
+    *,
+    bounded: bool = False,
 ) -> Change:
     """Mean and interval of values (step), less those of random draws (draw × step)."""
     values = _pick(values, at)
     named = list(questions) if at is None else [questions[i] for i in at]
     if controls is None:
-        return mean_change(values, named)
+        return mean_change(values, named, bounded=bounded)
     controls = _pick(controls, at)
     draws = len(controls)
     spread = float(controls.mean(1).std(ddof=1)) / math.sqrt(draws) if draws > 1 else 0.0
-    return mean_change(values - controls.mean(0), named, spread, max(draws - 1, 1))
+    values = values - controls.mean(0)
+    return mean_change(values, named, spread, max(draws - 1, 1), bounded=bounded)

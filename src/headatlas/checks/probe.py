@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from headatlas.maps.spread import mean_interval
+from headatlas.maps.spread import mean_change
 
 if TYPE_CHECKING:
     from headatlas.maps import Map
 
 FloatArray = np.ndarray[Any, Any]
+FITTED = ("train", "test")
 
 
 class Labelled(Protocol):
@@ -27,6 +28,9 @@ class Labelled(Protocol):
 
     @property
     def prompts(self) -> Mapping[str, Sequence[str]]: ...
+
+    @property
+    def questions(self) -> Mapping[str, Sequence[str]]: ...
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,8 @@ class ProbeReport:
     """A probe on test questions: mean over seeds, with its 95 % interval over questions.
 
     `baselines`: the commonest function of the train questions (`majority`), a bag of words of the
-    prompt (`words`), and the same probe learned from shuffled labels (`shuffled`); the gain over
+    prompt (`words`), how many steps the question has before this one and how long the prompt is
+    (`place`), and the same probe learned from shuffled labels (`shuffled`); the gain over
     the last is the probe's selectivity. `confusion[a][b]`: share of the examples of function a that
     were taken for b.
     """
@@ -83,13 +88,14 @@ def report_probe(drawn: Map, features: Labelled) -> ProbeReport:
     predicted = drawn.data["predicted"].transpose("seed", "asked").to_numpy().astype(int)
     control = drawn.data["control"].transpose("seed", "asked").to_numpy().astype(int)
     right = (predicted == truth).mean(0)
-    low, high = mean_interval(right, questions)
+    sure = mean_change(right, questions, bounded=True)
     ((common, _),) = Counter(
         each for each in features.labels["train"] if each in names
     ).most_common(1)
     guesses = {
         "majority": truth == names.index(common),
         "words": _words(features, names) == truth,
+        "place": _place(features, names) == truth,
         "shuffled": (control == truth).mean(0),
     }
     confusion = np.zeros((len(names), len(names)))
@@ -101,8 +107,8 @@ def report_probe(drawn: Map, features: Labelled) -> ProbeReport:
         questions=len(set(questions)),
         seeds=len(predicted),
         accuracy=float(right.mean()),
-        low=low,
-        high=high,
+        low=max(0.0, sure.low),
+        high=min(1.0, sure.high),
         chance=1 / len(names),
         baselines={name: _beats(right, each, questions) for name, each in guesses.items()},
         confusion=(confusion / confusion.sum(1, keepdims=True)).tolist(),
@@ -111,8 +117,8 @@ def report_probe(drawn: Map, features: Labelled) -> ProbeReport:
 
 def _beats(right: FloatArray, other: FloatArray, questions: Sequence[str]) -> Beats:
     gain = right - other
-    low, high = mean_interval(gain, questions)
-    return Beats(float(np.mean(other)), float(gain.mean()), low, high)
+    found = mean_change(gain, questions, bounded=True)
+    return Beats(float(np.mean(other)), found.mean, found.low, found.high)
 
 
 def _words(features: Labelled, names: tuple[str, ...]) -> FloatArray:
@@ -121,11 +127,34 @@ def _words(features: Labelled, names: tuple[str, ...]) -> FloatArray:
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
-    texts, labels = {}, {}
-    for split in ("train", "test"):
-        kept = [i for i, label in enumerate(features.labels[split]) if label in names]
-        texts[split] = [features.prompts[split][i].lower() for i in kept]
-        labels[split] = [names.index(features.labels[split][i]) for i in kept]
-    words = CountVectorizer(analyzer=partial(re.findall, r"\w+"))
+    words = CountVectorizer(analyzer=partial(re.findall, r"\w+"), lowercase=False)
     guess = make_pipeline(words, LogisticRegression(max_iter=2000))
-    return np.asarray(guess.fit(texts["train"], labels["train"]).predict(texts["test"]))
+    texts = {split: [text.lower() for text in features.prompts[split]] for split in FITTED}
+    return _learned(guess, texts, features, names)
+
+
+def _place(features: Labelled, names: tuple[str, ...]) -> FloatArray:
+    """What the number of a step in its question and the length of its prompt say."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    places = {}
+    for split in FITTED:
+        seen: Counter[str] = Counter()
+        rows = []
+        for question, prompt in zip(
+            features.questions[split], features.prompts[split], strict=True
+        ):
+            rows.append([seen[question], len(prompt.split())])
+            seen[question] += 1
+        places[split] = rows
+    return _learned(HistGradientBoostingClassifier(random_state=0), places, features, names)
+
+
+def _learned(
+    guess: Any, given: dict[str, list[Any]], features: Labelled, names: tuple[str, ...]
+) -> FloatArray:
+    """What a classifier says of the test examples, learned from the train examples."""
+    kept = {s: [i for i, label in enumerate(features.labels[s]) if label in names] for s in FITTED}
+    x = {split: [given[split][i] for i in kept[split]] for split in FITTED}
+    y = [names.index(features.labels["train"][i]) for i in kept["train"]]
+    return np.asarray(guess.fit(x["train"], y).predict(x["test"]))

@@ -35,7 +35,7 @@ def strengthening_row(
         "strength": strength,
         "change": asdict(mean_change(after.logprob - before.logprob, questions)),
         "accuracy": float(before.exact.mean()),
-        "accuracy_change": asdict(mean_change(after.exact - before.exact, questions)),
+        "accuracy_change": asdict(mean_change(after.exact - before.exact, questions, bounded=True)),
     }
 
 

@@ -80,7 +80,8 @@ def check(
         result = finished_check(folder / "checks" / f"{name}.json", subject)
         if result is None:
             found = ask(loaded, asked, drawn, questions, store, subject)
-            result = subject | {"task": asked.name} | found
+            named_by = {"task": asked.name, "model": drawn.provenance["model"]}
+            result = subject | named_by | found
         written.append(store.write_json(f"checks/{name}.json", result))
         written += show(result, name, store)
     if not written:
@@ -89,12 +90,16 @@ def check(
 
 
 def finished_check(path: Path, subject: dict[str, Any]) -> dict[str, Any] | None:
-    """The stored check of this very map with as many questions, if there is one."""
+    """The stored check of this very map with as many questions or more, if there is one."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    if not isinstance(found, dict) or not subject.items() <= found.items():
+    if not isinstance(found, dict) or found.get("map_hash") != subject["map_hash"]:
         return None
-    note(f"the map {subject['map']} was checked before: its check is shown again")
+    asked = found.get("questions")
+    if not isinstance(asked, int) or asked < subject["questions"]:
+        return None
+    more = f" with {asked} questions" if asked > subject["questions"] else ""
+    note(f"the map {subject['map']} was checked before{more}: that check is shown again")
     return found

@@ -24,6 +24,9 @@ CLAIMS = {
     "order": "low-order functions' heads matter for high-order functions, more than random heads",
     "strengthening": "pushing heads along their function's direction helps it",
 }
+LONGEST = 24
+"""Letters of a function's name in a table."""
+
 HOLDS = {True: "holds", False: "does not hold", None: "undecided"}
 
 
@@ -82,7 +85,7 @@ def mark_map(result: dict[str, Any], name: str, store: Store) -> Map:
     from headatlas.maps.causes import causes_of, mark_causes
 
     path = store.maps / f"{name}.nc"
-    marked = mark_causes(load_map(path), causes_of(result["masking"]))
+    marked = mark_causes(load_map(path), causes_of(result["masking"]), result["questions"])
     marked.save(path)
     return marked
 
@@ -106,23 +109,29 @@ def show_masking(result: dict[str, Any]) -> None:
     table = Table(box=None, pad_edge=False, title_justify="left")
     table.title = (
         f"{result['task']}, {result['questions']} test questions: change of log P (nats a token) "
-        "when heads are masked; * before the elbow"
+        f"when a function's heads are masked (its first, * those before the elbow), beside "
+        f"{result['draws']} draws of random heads"
     )
-    for column in ("function", "heads", "own", "random", "more", "95 %", ""):
+    for column in ("function", "heads", "own", "random", "more", "95 %", "right", ""):
         left = column in ("function", "")
         table.add_column(column, justify="left" if left else "right", no_wrap=True)
     for row in result["masking"]:
         more = row["difference"]
         table.add_row(
-            row["function"],
+            _short(row["function"]),
             f"{row['heads']}{'*' if row['elbow'] else ' '}",
             f"{row['change']['mean']:+.2f}",
             f"{row['control']:+.2f}",
             f"{more['mean']:+.2f}",
             f"{more['low']:+.2f} … {more['high']:+.2f}",
+            f"{row['accuracy']:.0%} {row['accuracy_change']['mean']:+.0%}",
             VERDICTS[row["holds"]],
         )
     stdout.print(table)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
 
 
 def show_claims(result: dict[str, Any]) -> None:

@@ -64,6 +64,7 @@ def _tasks() -> list[tuple[str, str]]:
         ("FILE, FOLDER", "your own: .jsonl, .json, .csv, .tsv, .parquet with prompt and target"),
         ("hub:NAME", "a data set of the Hugging Face hub, or a folder that holds one"),
         ("TASK:FORM", "another form: icl, icl=N, instruction, plain; chat behind it"),
+        ("TASK:only=FUNCTION", "the examples that need one cognitive function"),
     ]
 
 

@@ -143,10 +143,14 @@ def read_suite(model: Model, task: Task, reading: Reading, out: Path) -> Feature
     with progress_bar(f"reading {task.name}", len(units)) as progress:
         run_units(units, model, task, reading, store, progress)
     features = Features.of(task, [load_map(store.path(unit)) for unit in units])
-    if features.too_long:
-        note(f"{features.too_long} answers are left out: they do not fit the model's context")
-    if features.wrong:
-        note(f"{features.wrong} answers of the model are left out: they are wrong")
+    reasons = {
+        "too long for the model's context": features.too_long,
+        "the model's own, and wrong": features.wrong,
+        "of steps without a function": features.unlabelled,
+    }
+    for reason, count in reasons.items():
+        if count:
+            note(f"answers left out: {count} {reason}")
     return features
 
 
@@ -162,14 +166,21 @@ def show_probe(report: ProbeReport) -> None:
     for column in ("beside it", "accuracy", "the probe gains", "95 %"):
         table.add_column(column, justify="left" if column == "beside it" else "right")
     words = {
-        "majority": "the commonest function",
+        "majority": "the commonest function of train",
         "words": "words of the prompt alone",
+        "place": "number and length of the step",
         "shuffled": "the probe with shuffled labels",
     }
     for name, each in report.baselines.items():
         reach = f"{each.low:+.0%} … {each.high:+.0%}"
         table.add_row(words[name], f"{each.accuracy:.0%}", f"{each.gain:+.0%}", reach)
     stdout.print(table)
+    for name in ("words", "place"):
+        if report.baselines[name].holds is not True:
+            note(
+                f"{words[name]} tell the functions apart as well as the probe: this map may show "
+                "the wording of the suite, not functions"
+            )
 
 
 def show_counts(drawn: Map) -> None:

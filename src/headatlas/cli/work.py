@@ -63,9 +63,10 @@ def run_method(
     store.open()
     for remark in remarks:
         note(remark)
-    if isinstance(task, Task) and not all(store.path(unit).is_file() for unit in units):
+    questions = getattr(task, "task", task)  # features have been read from one
+    if isinstance(questions, Task) and not all(store.path(unit).is_file() for unit in units):
         with waiting(f"asking the untouched model {task.name}"):
-            task_baseline(model, task)
+            task_baseline(model, questions)
     start = time.perf_counter()
     began = datetime.now(UTC).isoformat(timespec="seconds")
     total = sum(method.reports(unit.part) for unit in units)

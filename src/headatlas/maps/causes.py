@@ -18,11 +18,12 @@ def causes_of(masking: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return {str(row["function"]): CAUSES[row["holds"]] for row in masking if row["elbow"]}
 
 
-def mark_causes(drawn: Map, causes: Mapping[str, str]) -> Map:
-    """The map with the coordinate `causal` beside its functions."""
+def mark_causes(drawn: Map, causes: Mapping[str, str], questions: int) -> Map:
+    """The map with the coordinate `causal` beside its functions, and how many questions said so."""
     names = [str(name) for name in drawn.data["function"].to_numpy()]
     marks = [causes.get(name, UNCHECKED) for name in names]
-    return Map(drawn.data.assign_coords(causal=("function", marks)), drawn.provenance)
+    facts = {**drawn.provenance, "causal_questions": questions}
+    return Map(drawn.data.assign_coords(causal=("function", marks)), facts)
 
 
 def weak_functions(drawn: Map) -> list[str]:

@@ -60,9 +60,9 @@ def function_table(drawn: Map, level: float = LEVEL) -> list[dict[str, int | flo
                     **at,
                     "rank": rank,
                     "importance_mean": float(mean.sel(own).isel(at)),
-                    "importance_low": "" if low != low else low,
-                    "importance_high": "" if high != high else high,
-                    "importance_p": float(p.sel(own).isel(at)),
+                    "next_seed_low": "" if low != low else low,
+                    "next_seed_high": "" if high != high else high,
+                    "null_p": float(p.sel(own).isel(at)),
                     "before_elbow": int(rank <= ranked.elbow),
                     "beyond_chance": int(bool(p.sel(own).isel(at) <= level)),
                 }

@@ -74,12 +74,19 @@ class Change:
 
 
 def mean_change(
-    values: FloatArray, questions: Sequence[str], spread: float = 0.0, freedom: int = 1
+    values: FloatArray,
+    questions: Sequence[str],
+    spread: float = 0.0,
+    freedom: int = 1,
+    *,
+    bounded: bool = False,
 ) -> Change:
     """A mean over examples of questions, which may have a second standard error (`spread`, of
     `freedom` degrees of freedom): that of random draws it is compared with.
 
-    The two variances add up; their degrees of freedom together are Welch's.
+    The two variances add up; their degrees of freedom together are Welch's. Where all values are
+    the same, there is no spread to tell how sure the mean is; if they are `bounded` (shares of
+    right answers), it is the share of other values that so many questions may have missed.
     """
     from scipy.stats import t
 
@@ -88,8 +95,9 @@ def mean_change(
     mean = float(values.mean())
     if not math.isfinite(variance) or not math.isfinite(mean):
         return Change(mean, math.nan, math.nan)
-    if variance == 0:
-        return Change(mean, mean, mean)
+    if variance < 1e-24:
+        missed = 1 - 0.05 ** (1 / len(set(questions))) if bounded else 0.0
+        return Change(mean, mean - missed, mean + missed)
     together = variance**2 / sum(error**4 / count for error, count in parts)
     reach = float(t.ppf(0.975, together)) * math.sqrt(variance)
     return Change(mean, mean - reach, mean + reach)

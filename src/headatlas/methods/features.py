@@ -167,6 +167,11 @@ class Features:
     too_long: int = 0
     wrong: int = 0
 
+    @property
+    def unlabelled(self) -> int:
+        """Examples that no function is known of."""
+        return sum(each.function is None for split in USED for each in self.task.split(split))
+
     @classmethod
     def of(cls, task: Task, parts: Sequence[Map]) -> Features:
         """Put the parts of a reading together."""

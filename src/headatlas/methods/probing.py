@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from headatlas.errors import HeadAtlasError, TaskError
 from headatlas.maps import Map, combine, head_coordinates
 from headatlas.methods.features import Features, Reading, read_features
-from headatlas.methods.method import Part, Report, origin
+from headatlas.methods.method import Part, Report, provenance
 from headatlas.tasks import Task
 from headatlas.tasks.functions import in_order
 
@@ -187,7 +187,7 @@ class Probing:
         groups = {head: spec.kv_group(*head) for head in spec.heads()}
         return Map.of(
             variables,
-            origin(model, self, seed) | {"task": task.name, "task_hash": task.task.hash},
+            provenance(model, task.task, self, seed) | {"answers": self.answers},
             {
                 "function": names,
                 "seed": [seed],
@@ -225,10 +225,13 @@ def functions_of(task: Task | Features) -> tuple[list[str], dict[str, int]]:
     least = {name: min(each[name] for each in counts.values()) for name in in_order(seen)}
     known = [name for name, count in least.items() if count >= LEAST]
     if len(known) < 2:
-        found = ", ".join(f"{name} ({count})" for name, count in least.items()) or "none"
+        found = ", ".join(f"{name} ({count})" for name, count in least.items())
+        has = f"has, in its smallest split, {found}" if found else "has no column 'function'"
+        if isinstance(task, Features) and task.wrong:
+            has += f" ({task.wrong} answers of the model are wrong: try the reference answers)"
         raise TaskError(
             f"a probe tells functions apart, and needs two with {LEAST} examples in every split; "
-            f"'{task.name}' has {found}."
+            f"'{task.name}' {has}."
         )
     return known, {name: count for name, count in least.items() if count < LEAST}
 

@@ -39,12 +39,13 @@ def masking_figure(check: Mapping[str, Any]) -> Figure:
             color=CHOSEN,
             ms=4,
             lw=1.2,
-            label="the function's heads",
+            label="the function's heads (bars: 95 % of the difference)",
         )
         panel.axhline(0, color="0.8", lw=0.7, zorder=0)
         panel.set_title(name, fontsize=9)
     _label(panels, names, "heads masked", "change of log P (nats)")
     _legend(figure, panels[names[0]])
+    _headline(figure, check)
     return figure
 
 
@@ -54,6 +55,8 @@ def strengthening_figure(check: Mapping[str, Any]) -> Figure:
     figure, panels = _panels(names)
     for name, panel in panels.items():
         rows = [row for row in check["strengthening"] if row["function"] == name]
+        still = {"strength": 0.0, "change": {"mean": 0.0, "low": 0.0, "high": 0.0}}
+        rows = sorted([*rows, still], key=lambda row: float(row["strength"]))
         mean = np.array([row["change"]["mean"] for row in rows])
         low = [row["change"]["low"] for row in rows]
         high = [row["change"]["high"] for row in rows]
@@ -65,6 +68,7 @@ def strengthening_figure(check: Mapping[str, Any]) -> Figure:
         panel.axvline(0, color="0.8", lw=0.7, zorder=0)
         panel.set_title(name, fontsize=9)
     _label(panels, names, "strength", "change of log P (nats)")
+    _headline(figure, check)
     return figure
 
 
@@ -74,7 +78,7 @@ def specificity_figure(check: Mapping[str, Any]) -> Figure:
     table = check["specificity"]
     names = table["functions"]
     values = np.array([[cell["mean"] for cell in row] for row in table["change"]])
-    size = 0.5 * len(names)
+    size = max(0.5 * len(names), 2.5)
     figure, axes = grid(1, 1, size, 0.6 * size, left=2.0, below=1.45, right=1.2)
     panel = axes[0][0]
     reach = float(np.abs(values).max()) or 1.0
@@ -83,8 +87,8 @@ def specificity_figure(check: Mapping[str, Any]) -> Figure:
     labels = [f"{name} ({count})" for name, count in zip(names, heads, strict=True)]
     panel.set_yticks(range(len(names)), labels=labels, fontsize=8)
     panel.set_xticks(range(len(names)), labels=names, rotation=45, ha="right", fontsize=8)
-    panel.set_ylabel("heads masked of")
-    panel.set_xlabel("measured")
+    panel.set_ylabel("heads masked of", fontsize=8)
+    panel.set_xlabel("measured (bold: the 95 % interval leaves out 0)", fontsize=8)
     for (row, column), value in np.ndenumerate(values):
         cell = table["change"][row][column]
         sure = cell["high"] < 0 or cell["low"] > 0
@@ -98,7 +102,8 @@ def specificity_figure(check: Mapping[str, Any]) -> Figure:
             color="white" if abs(value) > 0.6 * reach else "black",
             weight="bold" if sure else "normal",
         )
-    figure.colorbar(image, ax=panel, label="change of log P (nats)")
+    figure.colorbar(image, ax=panel).set_label("change of log P (nats)", fontsize=8)
+    _headline(figure, check)
     return figure
 
 
@@ -120,6 +125,16 @@ def _label(panels: Mapping[str, Axes], names: Sequence[str], x: str, y: str) -> 
             panel.set_ylabel(y, fontsize=8)
         if number + columns >= len(names):
             panel.set_xlabel(x, fontsize=8)
+
+
+def _headline(figure: Figure, check: Mapping[str, Any]) -> None:
+    """Model, task and number of questions above everything."""
+    said = [check.get("model"), check.get("task")]
+    if "questions" in check:
+        said.append(f"{check['questions']} test questions")
+    top = 1 - 0.08 / figure.get_size_inches()[1]
+    words = ", ".join(str(each) for each in said if each)
+    figure.text(0.5, top, words, ha="center", va="top", fontsize=9)
 
 
 def _legend(figure: Figure, panel: Axes) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.ticker import MultipleLocator
+from matplotlib.ticker import MaxNLocator, MultipleLocator
 
 from headatlas.maps.causes import weak_functions
 from headatlas.maps.selection import ranked_heads
-from headatlas.plots.panels import MISSING, grid, heading, warn
+from headatlas.plots.panels import MISSING, grid, heading, seeds_text, task_title, warn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +29,7 @@ COLOURS = (
 )  # fmt: skip
 """Of the functions as points; they can be told apart by colour-blind eyes."""
 
+LETTERS_A_LINE = 26
 TICK_EVERY = 6
 TICKS = 5
 
@@ -64,7 +67,7 @@ def functions(maps: Sequence[Map], *, saturation: float = SATURATED) -> Figure:
         )
         panel.set_facecolor(MISSING)
         mark = "*" if names[number] in weak else ""
-        panel.set_title(names[number] + mark, fontsize=8.5)
+        panel.set_title(_folded(names[number] + mark), fontsize=8.5)
         for axis in (panel.xaxis, panel.yaxis):
             size = heads if axis is panel.xaxis else layers
             axis.set_major_locator(MultipleLocator(TICK_EVERY if size > TICK_EVERY else 1))
@@ -85,11 +88,11 @@ def functions(maps: Sequence[Map], *, saturation: float = SATURATED) -> Figure:
     )
     bar = figure.colorbar(image, cax=bar_axes)
     ticks = np.linspace(low, high, TICKS + 1).tolist()
-    bar.set_ticks(
-        ticks, labels=[*(f"{t:.4f}" for t in ticks[:-1]), f"{high:.4f}{'+' if beyond else ''}"]
-    )
+    digits = max(4, 1 - math.floor(math.log10(ticks[1] - ticks[0])))  # steps that look equal
+    labels = [f"{tick:.{digits}f}" for tick in ticks]
+    bar.set_ticks(ticks, labels=[*labels[:-1], labels[-1] + ("+" if beyond else "")])
     bar.ax.set_title("Heads Importance", fontsize=8, loc="left", pad=8)
-    heading(figure, maps)
+    heading(figure, maps, f"{task_title(drawn)}, {seeds_text(maps)}")
     if weak:
         warn(
             figure,
@@ -115,8 +118,8 @@ def function_layers(maps: Sequence[Map]) -> Figure:
     panel.set_yticks(range(len(names)), labels=names)
     panel.xaxis.set_major_locator(MultipleLocator(TICK_EVERY))
     panel.set_xlabel("Layer")
-    figure.colorbar(image, ax=panel, label="heads").locator = MultipleLocator(1)
-    heading(figure, maps)
+    figure.colorbar(image, ax=panel, label="heads", ticks=MaxNLocator(4, integer=True))
+    heading(figure, maps, f"{task_title(drawn)}, {seeds_text(maps)}")
     return figure
 
 
@@ -134,7 +137,7 @@ def function_overlap(maps: Sequence[Map]) -> Figure:
         colour = "black" if value > 0.6 else "white"
         panel.text(column, row, f"{value:.0%}", ha="center", va="center", color=colour, fontsize=6)
     figure.colorbar(image, ax=panel, label="heads in common")
-    heading(figure, maps)
+    heading(figure, maps, f"{task_title(drawn)}, {seeds_text(maps)}")
     return figure
 
 
@@ -162,10 +165,13 @@ def head_profiles(maps: Sequence[Map]) -> Figure:
         colour = COLOURS[number % len(COLOURS)]
         panel.plot(*points[at].T, "o", ms=4.5, color=colour, label=name)
     share = spread**2 / np.sum(spread**2)
+    for axis in (panel.xaxis, panel.yaxis):
+        axis.set_major_locator(MaxNLocator(4))
+    panel.ticklabel_format(style="sci", scilimits=(-2, 3))
     panel.set_xlabel(f"first direction ({share[0]:.0%} of the variance)")
     panel.set_ylabel(f"second direction ({share[1]:.0%})")
     panel.legend(loc="center left", bbox_to_anchor=(1.02, 0.5), frameon=False, fontsize=7)
-    heading(figure, maps)
+    heading(figure, maps, f"{task_title(drawn)}, {seeds_text(maps)}")
     return figure
 
 
@@ -173,6 +179,11 @@ def _chosen(drawn: Map) -> tuple[list[str], dict[str, list[tuple[int, int]]]]:
     """The functions of a map, and the heads before each one's elbow."""
     ranked = ranked_heads(drawn)
     return list(ranked), {name: each.chosen for name, each in ranked.items()}
+
+
+def _folded(name: str) -> str:
+    """A long name in several lines."""
+    return fill(name, LETTERS_A_LINE, break_long_words=False)
 
 
 def _shared(one: list[tuple[int, int]], other: list[tuple[int, int]]) -> float:

@@ -73,7 +73,7 @@ def _layer_by_head(drawn: Map, variable: str, rule: str) -> xr.DataArray:
     if values.dims != ("layer", "head"):
         raise PlotError(
             f"a heatmap shows one number per head, but '{variable}' also differs by "
-            f"{', '.join(str(d) for d in values.dims[:-2])}."
+            f"{', '.join(str(d) for d in values.dims[:-2])}: choose another figure."
         )
     if not np.isfinite(values.to_numpy()).any():
         raise PlotError(f"'{variable}' has no number for any head: there is nothing to draw.")

@@ -59,9 +59,9 @@ def run_units(
             result = compute(unit, model, task, method, report)
         except DivergedError as error:
             outcome.failed[unit.key] = str(error)
+            progress(method.reports(unit.part) - done, "")
             continue
-        finally:
-            progress(method.reports(unit.part) - done, "")  # a fit may end early
+        progress(method.reports(unit.part) - done, "")  # a fit may end early
         store.save(unit, result)
         outcome.computed[unit.key] = round(time.perf_counter() - start, 3)
     return outcome

@@ -26,6 +26,9 @@ LOW_ORDER = (
 """What the other four, of high order, are said to build on."""
 
 
+HIGH_ORDER = tuple(name for name in FUNCTIONS if name not in LOW_ORDER)
+
+
 def in_order(names: Iterable[str]) -> list[str]:
     """Functions in the order of the published figure; others come after them, by the alphabet.
 
