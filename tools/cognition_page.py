@@ -188,10 +188,9 @@ def probe_section() -> Iterator[str]:
         )
     yield text(
         "Accuracy on the test split, with 95 % intervals over questions, and in brackets what the "
-        "probe gains over each baseline. *Words* is a bag of words of the same prompts; *place* the "
-        "number of the step in its question and the length of its prompt; *shuffled* is the same "
-        "probe learned from shuffled labels, so that the gain over it is the probe's "
-        "selectivity."
+        "probe gains over each baseline. *Words* is a bag of words of the same prompts; *place* "
+        "is the number of the step in its question and the length of its prompt; *shuffled* is the "
+        "same probe learned from shuffled labels, so that the gain over it is its selectivity."
     )
     columns = ["data", "test steps (questions)", "probe", "chance"]
     yield table([*columns, "commonest function", "words", "place", "shuffled"], rows)
