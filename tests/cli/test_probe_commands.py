@@ -160,3 +160,22 @@ def test_answers_that_are_too_long_are_counted(headatlas, tiny_folder, tmp_path)
     )
     assert code == 0, error
     assert "answers left out: 3 too long for the model's context" in error
+
+
+def test_causes_compare_three_kinds_of_map(headatlas, tiny_folder, tmp_path):
+    suite = write_suite(tmp_path / "s.jsonl")
+    given = ("probe", "-m", tiny_folder, "-s", suite, "-o", tmp_path / "out", *FAST, "--causes")
+    code, printed, error = headatlas(*given)
+    assert code == 0, error
+    (path,) = (tmp_path / "out" / "checks").glob("*.causes.json")
+    rows = json.loads(path.read_text())["agreement"]
+    assert len(rows) == 9
+    assert {tuple(row["pair"]) for row in rows} == {
+        ("probing", "ablation"),
+        ("probing", "gating"),
+        ("ablation", "gating"),
+    }
+    assert "rank correlation" in printed
+    assert len(list((tmp_path / "out" / "figures").glob("*.causes.*"))) == 3
+    names = {load_map(path).provenance["task"] for path in (tmp_path / "out" / "maps").glob("*.nc")}
+    assert names == {"s", *(f"s:only={kind}" for kind in KINDS)}

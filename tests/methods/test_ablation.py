@@ -83,3 +83,25 @@ def test_the_model_is_as_before(tiny):
     before = tiny.hf(ids).logits
     Ablation().run(tiny, TASK)
     assert torch.equal(tiny.hf(ids).logits, before)
+
+
+def test_every_function_has_the_effect_of_its_own_examples(tiny):
+    examples = []
+    for number in range(20):
+        told = f"{number} ab"
+        for name in ("Retrieval", "Inference"):
+            examples.append(Example(told, f" c{number % 3}", function=name, group=f"q{number}"))
+            told += f" c{number % 3} d"
+    task = Task.of("steps", [*examples, Example("no function", "x")])
+    drawn = Ablation(examples=None, by_function=True).run(tiny, task)
+    assert drawn["effect"].dims == ("function", "seed", "layer", "head")
+    assert drawn.data["function"].to_numpy().tolist() == ["Retrieval", "Inference"]
+    for name in ("Retrieval", "Inference"):
+        alone = Ablation(examples=None).run(tiny, task.only(name))
+        for variable in ("effect", "effect_se"):
+            both = drawn[variable].sel(function=name), alone[variable]
+            np.testing.assert_allclose(*both, rtol=1e-3, atol=1e-6)
+    few = Ablation(examples=5, by_function=True)
+    assert few.run(tiny, task, part={"heads": [[0, 0]]}).provenance["examples_used"] == 6
+    with pytest.raises(TaskError, match="no test example of 't' says what function it needs"):
+        few.run(tiny, TASK)
