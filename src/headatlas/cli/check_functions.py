@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from headatlas.runs.store import Store
     from headatlas.tasks import Task
 
-VERDICTS = {True: "matter", False: "matter less", None: "undecided"}
+VERDICTS = {True: "more", False: "less", None: "unclear"}
 CLAIMS = {
     "masking": "a function's heads matter more for it than random heads",
     "specificity": "they matter more for it than other functions' heads",
     "order": "low-order functions' heads matter for high-order functions, more than random heads",
     "strengthening": "pushing heads along their function's direction helps it",
 }
-LONGEST = 24
+LONGEST = 23
 """Letters of a function's name in a table."""
 
 HOLDS = {True: "holds", False: "does not hold", None: "undecided"}
@@ -106,14 +106,14 @@ def mark_again(name: str, store: Store) -> Map:
 
 def show_masking(result: dict[str, Any]) -> None:
     """Print what masking a function's heads does to the function, against random heads."""
-    table = Table(box=None, pad_edge=False, title_justify="left")
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), title_justify="left")
     table.title = (
         f"{result['task']}, {result['questions']} test questions: change of log P (nats a token) "
-        f"when a function's heads are masked (its first, * those before the elbow), beside "
-        f"{result['draws']} draws of random heads"
+        "when a function's first heads are masked (* those before the elbow), beside "
+        f"{result['draws']} draws of random heads; right: exact answers and their change"
     )
-    for column in ("function", "heads", "own", "random", "more", "95 %", "right", ""):
-        left = column in ("function", "")
+    for column in ("function", "heads", "own", "random", "difference, 95 %", "right", "matter"):
+        left = column in ("function", "matter")
         table.add_column(column, justify="left" if left else "right", no_wrap=True)
     for row in result["masking"]:
         more = row["difference"]
@@ -122,7 +122,6 @@ def show_masking(result: dict[str, Any]) -> None:
             f"{row['heads']}{'*' if row['elbow'] else ' '}",
             f"{row['change']['mean']:+.2f}",
             f"{row['control']:+.2f}",
-            f"{more['mean']:+.2f}",
             f"{more['low']:+.2f} … {more['high']:+.2f}",
             f"{row['accuracy']:.0%} {row['accuracy_change']['mean']:+.0%}",
             VERDICTS[row["holds"]],
