@@ -55,6 +55,21 @@ def test_the_scale_ends_below_the_largest_and_says_so():
     assert not bar.get_yticklabels()[-1].get_text().endswith("+")
 
 
+@pytest.mark.parametrize(("high", "words"), [(0.005, "0.0050"), (0.0006, "0.00060")])
+def test_the_numbers_of_the_scale_have_equal_steps(high, words):
+    drawn = probing()
+    drawn.data["importance"] = drawn.data["importance"] * 0 + high
+    bar = next(
+        axes
+        for axes in draw("functions", drawn).axes
+        if axes.get_title(loc="left") == "Heads Importance"
+    )
+    labels = [label.get_text() for label in bar.get_yticklabels()]
+    assert labels[-1] == words
+    steps = {round(float(b) - float(a), 9) for a, b in zip(labels, labels[1:], strict=False)}
+    assert len(steps) == 1
+
+
 @pytest.mark.parametrize("count", [2, 3, 5, 11])
 def test_any_number_of_functions_has_a_panel_each(count):
     figure = draw("functions", probing([f"kind {i}" for i in range(count)]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -88,8 +87,7 @@ def functions(maps: Sequence[Map], *, saturation: float = SATURATED) -> Figure:
     )
     bar = figure.colorbar(image, cax=bar_axes)
     ticks = np.linspace(low, high, TICKS + 1).tolist()
-    digits = max(4, 1 - math.floor(math.log10(ticks[1] - ticks[0])))  # steps that look equal
-    labels = [f"{tick:.{digits}f}" for tick in ticks]
+    labels = [f"{tick:.{_digits(ticks)}f}" for tick in ticks]
     bar.set_ticks(ticks, labels=[*labels[:-1], labels[-1] + ("+" if beyond else "")])
     bar.ax.set_title("Heads Importance", fontsize=8, loc="left", pad=8)
     heading(figure, maps, f"{task_title(drawn)}, {seeds_text(maps)}")
@@ -179,6 +177,13 @@ def _chosen(drawn: Map) -> tuple[list[str], dict[str, list[tuple[int, int]]]]:
     """The functions of a map, and the heads before each one's elbow."""
     ranked = ranked_heads(drawn)
     return list(ranked), {name: each.chosen for name, each in ranked.items()}
+
+
+def _digits(ticks: Sequence[float]) -> int:
+    """Decimals with which steps of one size look so: at least the published four."""
+    step = ticks[1] - ticks[0]
+    exact = (n for n in range(4, 12) if all(abs(round(t, n) - t) < step / 100 for t in ticks))
+    return next(exact, 12)
 
 
 def _folded(name: str) -> str:
