@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -66,7 +68,7 @@ def test_the_numbers_of_the_scale_have_equal_steps(high, words):
     )
     labels = [label.get_text() for label in bar.get_yticklabels()]
     assert labels[-1] == words
-    steps = {round(float(b) - float(a), 9) for a, b in zip(labels, labels[1:], strict=False)}
+    steps = {round(float(b) - float(a), 9) for a, b in pairwise(labels)}
     assert len(steps) == 1
 
 
