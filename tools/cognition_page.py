@@ -299,7 +299,8 @@ def strengthening_section() -> Iterator[str]:
     yield "## Push heads along their function's direction"
     yield text(
         "The direction of a head is its mean output in the function's train answers less that in "
-        "all other answers; multiples of it are added at the function's heads, at all positions."
+        "all other answers; multiples of it are added at the function's heads, at all positions. "
+        "Strength 1 decides the claim; the others show how far it hangs on it."
     )
     for run in runs():
         if not (check := run.record("")):
@@ -312,6 +313,7 @@ def strengthening_section() -> Iterator[str]:
             for name in names
         ]
         yield f"{run.title}, change of log-probability by strength:"
+        rows.append(["all steps", *(_nats(each) for each in check["strengthening_of_all"])])
         yield table(["function", *(f"{strength:+g}" for strength in strengths)], rows)
         yield f"![Strengthening, {run.folder.name}]({run.folder.name}/figures/strengthening.png)"
 

@@ -15,6 +15,7 @@ from headatlas.checks.steps import Answering, Steps
 from headatlas.checks.strengthening import (
     MAIN_STRENGTH,
     STRENGTHS,
+    Pushed,
     pooled_strengthening,
     strengthening_row,
 )
@@ -60,7 +61,8 @@ def check_functions(
 
     `masking` has a row for every function and number of heads; `specificity` tables of masked ×
     measured; `order` the effect of low-order heads on high-order functions; `strengthening` a row
-    for every function and strength; `claims` what the four come to over all steps.
+    for every function and strength, `strengthening_of_all` a row a strength over all steps;
+    `claims` what the four come to over all steps.
     """
     before = answer("untouched", steps, Edit())
     masked: dict[str, Masks] = {}
@@ -86,19 +88,23 @@ def check_functions(
         "specificity": specificity(masked, steps),
         "order": order(masked, steps),
         "strengthening": [strengthening_row(*each) for each in pushed],
+        "strengthening_of_all": [
+            {"strength": strength, **asdict(_pooled(pushed, strength))} for strength in STRENGTHS
+        ],
         "claims": {
             "masking": _claim(pooled_masking(masked, steps)),
             "specificity": _claim(pooled_specificity(masked, steps)),
             "order": _claim(pooled_order(masked, steps)),
-            "strengthening": _claim(
-                pooled_strengthening([each for each in pushed if each[1] == MAIN_STRENGTH]),
-                rises=True,
-            ),
+            "strengthening": _claim(_pooled(pushed, MAIN_STRENGTH), rises=True),
         },
         "examples": len(steps.rows),
         "questions": len(set(steps.questions)),
         "draws": draws,
     }
+
+
+def _pooled(pushed: Sequence[Pushed], strength: float) -> Change:
+    return pooled_strengthening([each for each in pushed if each[1] == strength])
 
 
 def _claim(found: Change | None, *, rises: bool = False) -> dict[str, Any] | None:
