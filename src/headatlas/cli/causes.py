@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from headatlas.cli.screen import stdout
+from headatlas.cli.screen import shortened, stdout
 
 if TYPE_CHECKING:
     from headatlas.cli.work import Finished
@@ -45,25 +45,29 @@ def map_causes(
         gating[function] = load_map(runs[-1].path)
     rows = compare_kinds(drawn, ablation, gating)
     show_agreement(rows)
-    written = [store.write_json(f"checks/{name}.causes.json", {"agreement": rows})]
+    asked = {"ablation_examples": ablation.provenance["examples_used"], "gating_seeds": SEEDS}
+    written = [store.write_json(f"checks/{name}.causes.json", asked | {"agreement": rows})]
     written += save_in_all_formats(agreement_figure(rows), store.figures / f"{name}.causes")
     return runs, [*(run.path for run in runs), *written]
 
 
 def show_agreement(rows: list[dict[str, Any]]) -> None:
     """Print how far the kinds of map agree, function by function."""
-    table = Table(box=None, pad_edge=False)
-    columns = ("function", "kinds of map", "rank correlation", "95 %", "within layers", "top heads")
-    for column in columns:
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), title_justify="left")
+    table.title = (
+        "rank correlation over heads (95 %; within layers), and the share of the "
+        f"{rows[0]['top_k']} largest heads that both have (chance {rows[0]['top_expected']:.0%})"
+    )
+    for column in ("function", "kinds of map", "correlation", "95 %", "within", "top"):
         left = column in ("function", "kinds of map")
-        table.add_column(column, justify="left" if left else "right")
+        table.add_column(column, justify="left" if left else "right", no_wrap=True)
     for row in rows:
         table.add_row(
-            row["function"],
-            " and ".join(row["pair"]),
+            shortened(row["function"]),
+            "–".join(row["pair"]),
             f"{row['spearman']:+.2f}",
             f"{row['low']:+.2f} … {row['high']:+.2f}",
             f"{row['within']:+.2f}",
-            f"{row['top_overlap']:.0%} (chance {row['top_expected']:.0%})",
+            f"{row['top_overlap']:.0%}",
         )
     stdout.print(table)

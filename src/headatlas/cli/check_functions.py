@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from headatlas.cli.screen import progress_bar, stdout
+from headatlas.cli.screen import progress_bar, shortened, stdout
 
 if TYPE_CHECKING:
     from headatlas.maps import Map
@@ -24,9 +24,6 @@ CLAIMS = {
     "order": "low-order functions' heads matter for high-order functions, more than random heads",
     "strengthening": "pushing heads along their function's direction helps it",
 }
-LONGEST = 23
-"""Letters of a function's name in a table."""
-
 HOLDS = {True: "holds", False: "does not hold", None: "undecided"}
 
 
@@ -118,7 +115,7 @@ def show_masking(result: dict[str, Any]) -> None:
     for row in result["masking"]:
         more = row["difference"]
         table.add_row(
-            _short(row["function"]),
+            shortened(row["function"]),
             f"{row['heads']}{'*' if row['elbow'] else ' '}",
             f"{row['change']['mean']:+.2f}",
             f"{row['control']:+.2f}",
@@ -127,10 +124,6 @@ def show_masking(result: dict[str, Any]) -> None:
             VERDICTS[row["holds"]],
         )
     stdout.print(table)
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
 
 
 def show_claims(result: dict[str, Any]) -> None:

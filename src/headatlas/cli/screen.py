@@ -75,3 +75,8 @@ def duration(seconds: float) -> str:
 def size(count: float) -> str:
     """Bytes as people say them."""
     return f"{count / 1e9:.2f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
+
+
+def shortened(name: str, longest: int = 23) -> str:
+    """A name that leaves room for numbers beside it."""
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"
