@@ -99,6 +99,11 @@ def test_check_masks_compares_and_marks_the_map(headatlas, tiny_folder, tmp_path
     code, again, error = headatlas("check", out, "--task", suite, "--questions", "8")
     assert "was checked before" in error
     assert again == printed
+    for note in ("", "was checked before"):  # more than there are: asked once, then known
+        code, _, error = headatlas("check", out, "--task", suite, "--questions", "500")
+        assert code == 0
+        assert note in error
+    assert json.loads(path.read_text())["questions"] == 18
     assert headatlas("probe", *given, *FAST)[0] == 0  # marks outlive another run of the probe
     assert load_map(only_map(out)).data["causal"].identical(marked.data["causal"])
 

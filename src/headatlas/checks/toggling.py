@@ -149,7 +149,8 @@ def _moved(
     for head in heads:
         off[head], on[head] = 0.0, 1.0
     without, with_them = (answer(model, questions, gate, baseline).logprob for gate in (off, on))
-    return (without - with_them).tolist()  # type: ignore[no-any-return]
+    moved: list[float] = (without - with_them).tolist()
+    return moved
 
 
 def _interval(

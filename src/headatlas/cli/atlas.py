@@ -28,7 +28,7 @@ def atlas(
         bool, typer.Option("--quick", help="Fewer examples, updates and seeds, for a first look.")
     ] = False,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="Seeds of both (default: 3; quick: 1).")
+        int | None, typer.Option(min=1, help="Seeds of gating and probing (default: 3; quick: 1).")
     ] = None,
     model: given.ModelOptions,
 ) -> None:

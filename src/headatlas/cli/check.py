@@ -81,7 +81,7 @@ def check(
         if result is None:
             found = ask(loaded, asked, drawn, questions, store, subject)
             named_by = {"task": asked.name, "model": drawn.provenance["model"]}
-            result = subject | named_by | found
+            result = subject | named_by | found | {"asked": questions}
         written.append(store.write_json(f"checks/{name}.json", result))
         written += show(result, name, store)
     if not written:
@@ -97,7 +97,7 @@ def finished_check(path: Path, subject: dict[str, Any]) -> dict[str, Any] | None
         return None
     if not isinstance(found, dict) or found.get("map_hash") != subject["map_hash"]:
         return None
-    asked = found.get("questions")
+    asked = found.get("asked", found.get("questions"))  # a suite may have fewer than were asked for
     if not isinstance(asked, int) or asked < subject["questions"]:
         return None
     more = f" with {asked} questions" if asked > subject["questions"] else ""
