@@ -104,6 +104,8 @@ def test_check_masks_compares_and_marks_the_map(headatlas, tiny_folder, tmp_path
         assert code == 0
         assert note in error
     assert json.loads(path.read_text())["questions"] == 18
+    marked = load_map(only_map(out))
+    assert marked.provenance["causal_questions"] == 18
     assert headatlas("probe", *given, *FAST)[0] == 0  # marks outlive another run of the probe
     assert load_map(only_map(out)).data["causal"].identical(marked.data["causal"])
 
