@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from headatlas.models.load import load_model
+from headatlas.models.load.loader import load_model
 from headatlas.models.model import Model
 from small_things import save_tiny_folder, tiny_llama
 

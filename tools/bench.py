@@ -24,10 +24,10 @@ import torch
 
 from headatlas.methods.fitting import Fit, existing_heads, first_theta, fit_gates
 from headatlas.models.edit import Edit
-from headatlas.models.load import load_model
+from headatlas.models.load.loader import load_model
 from headatlas.models.model import Model
-from headatlas.models.packing import packing_pays
-from headatlas.models.scoring import shared_prefix
+from headatlas.models.run.packing import packing_pays
+from headatlas.models.run.scoring import shared_prefix
 from headatlas.models.tokens import Tokens
 from headatlas.tasks import load_task
 
@@ -42,7 +42,7 @@ def few_shot_rows(model: Model) -> list[Tokens]:
     """Real text cut to size: a shared prefix, then rows that end in one target token."""
     task = load_task("singular-plural").for_tokenizer(model.tokenizer)
     ids = [
-        i for each in task.ask("train") for i in model.encode(each.prompt, each.target).ids[-40:]
+        i for each in task.prompts("train") for i in model.encode(each.prompt, each.target).ids[-40:]
     ]
     prefix, rest = ids[:PREFIX], ids[PREFIX:]
     tails = [rest[SUFFIX * i + i : SUFFIX * (i + 1) + i] for i in range(ROWS)]
@@ -53,7 +53,7 @@ def few_shot_rows(model: Model) -> list[Tokens]:
 def unlike_rows(model: Model) -> list[Tokens]:
     """Questions of a built-in task as they are, without solved examples: nothing in common."""
     task = load_task("syntax:plain").for_tokenizer(model.tokenizer)
-    return [model.encode(each.prompt, each.target) for each in task.ask("train", limit=ROWS)]
+    return [model.encode(each.prompt, each.target) for each in task.prompts("train", limit=ROWS)]
 
 
 def ours(model: Model, rows: list[Tokens]) -> Side:

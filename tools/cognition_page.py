@@ -13,7 +13,7 @@ import numpy as np
 from headatlas.maps import Map, load_map
 from headatlas.maps.aggregate import next_interval
 from headatlas.maps.causes import CAUSES
-from headatlas.maps.selection import head_counts
+from headatlas.maps.functions import head_counts
 from headatlas.plots import draw, save_figure
 from headatlas.plots.agreement import agreement_figure
 from headatlas.plots.causal import masking_figure, specificity_figure, strengthening_figure

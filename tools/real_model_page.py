@@ -10,7 +10,7 @@ import psutil
 
 from headatlas.cli.screen import duration, size
 from headatlas.models.spec import ModelSpec
-from headatlas.models.verify import Check
+from headatlas.models.heads.verify import Check
 from headatlas.runs.estimate import Estimate
 from llama_reference import PROBABILITY_TEXTS, TOKEN_TEXTS, Agreement, Reading
 from real_model_sources import Prompt, RealModel, sha256
@@ -102,7 +102,7 @@ def _specs(results: Sequence[Examined]) -> Iterator[Sequence[object]]:
         spec = found.spec
         heads = f"{spec.n_layers} × {spec.n_heads} ({spec.n_kv_heads})"
         sizes = (heads, spec.d_head, f"{found.vocabulary:,}", f"{spec.parameters:,}")
-        yield model.name, spec.architecture, *sizes, spec.dtype, spec.kernel
+        yield model.name, spec.architecture, *sizes, spec.dtype, spec.attn_implementation
 
 
 def _costs(results: Sequence[Examined]) -> Iterator[Sequence[object]]:

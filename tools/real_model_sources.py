@@ -19,8 +19,8 @@ from typing import BinaryIO
 
 from headatlas.cli.screen import progress_bar, stderr
 from headatlas.errors import ModelError
-from headatlas.models.cache import cache_folder, made_once
-from headatlas.models.embedded import EMBEDDED, PACKAGE, embedded_file
+from headatlas.models.load.cache import cache_folder, made_once
+from headatlas.models.load.embedded import EMBEDDED, PACKAGE, embedded_file
 
 Prompt = str | tuple[int, ...]
 

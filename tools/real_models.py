@@ -25,12 +25,12 @@ from filelock import FileLock
 
 from headatlas.cli.screen import stderr, waiting
 from headatlas.errors import HeadAtlasError, ModelError
-from headatlas.models.embedded import EMBEDDED, embedded_file
-from headatlas.models.gguf import converted_folder
-from headatlas.models.load import load_model
+from headatlas.models.load.embedded import EMBEDDED, embedded_file
+from headatlas.models.load.gguf import converted_folder
+from headatlas.models.load.loader import load_model
 from headatlas.models.model import Model
 from headatlas.models.tokens import encode_prompt
-from headatlas.models.verify import verify
+from headatlas.models.heads.verify import verify
 from headatlas.runs.estimate import estimate
 from llama_reference import (
     PROBABILITY_TEXTS,

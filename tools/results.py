@@ -331,7 +331,7 @@ def _schedule(drawn: Map) -> str:
     settings = drawn.provenance["settings"]
     losses = drawn.data["loss"].isel(seed=0).transpose("stage", "step")
     updates = " + ".join(str(int(np.isfinite(each).sum())) for each in losses)
-    rates = [" → ".join(map(str, settings[key])) for key in ("rate", "pushed_rate")]
+    rates = [" → ".join(map(str, settings[key])) for key in ("rate", "pushed_learning_rate")]
     seeds = ", ".join(map(str, drawn.data["seed"].to_numpy().tolist()))
     return (
         f"{updates} updates at batch {settings['batch']}, rates "

@@ -16,7 +16,7 @@ import torch
 
 from headatlas.methods import Gating
 from headatlas.models.edit import Edit
-from headatlas.models.load import load_model
+from headatlas.models.load.loader import load_model
 from headatlas.models.model import Model
 from headatlas.runs.engine import run_units
 from headatlas.runs.store import Store, map_name
@@ -25,7 +25,7 @@ from headatlas.tasks import Task, load_task
 
 TASK = "singular-plural"
 SCHEDULES = {
-    "published": (Gating.published(batch=16), range(4)),
+    "published": (Gating.published(batch_size=16), range(4)),
     "default": (Gating(), range(4, 8)),
 }
 ROUNDS = 7

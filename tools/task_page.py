@@ -13,8 +13,8 @@ from textwrap import fill
 from typing import Any
 
 from headatlas.methods.baseline import Baseline, measure_baseline
-from headatlas.models.embedded import EMBEDDED
-from headatlas.models.load import load_model, load_tokenizer
+from headatlas.models.load.embedded import EMBEDDED
+from headatlas.models.load.loader import load_model, load_tokenizer
 from headatlas.tasks import BUILT_IN, FUNCTIONS, SPLITS, Task, load_task
 from headatlas.tasks.words_alone import WordsAlone, words_alone
 
@@ -88,7 +88,7 @@ def _words(figure: dict[str, Any]) -> dict[str, str]:
 
 
 def _section(task: Task) -> str:
-    example = task.ask(limit=1)[0]
+    example = task.prompts(limit=1)[0]
     lines = [f"## {task.name}", ""]
     lines += [f"{task.description[0].upper()}{task.description[1:]}. Form `{task.form}`, version "]
     lines[-1] += f"{task.version}, hash `{task.hash[:16]}`."

@@ -16,11 +16,11 @@ from headatlas.errors import HeadAtlasError
 if TYPE_CHECKING:
     from headatlas.maps import Map, agreement, load_map
     from headatlas.methods import Ablation, Gating, Probing
-    from headatlas.models.edit import Edit, remove_heads
-    from headatlas.models.export import export_model
-    from headatlas.models.load import load_model
+    from headatlas.models.edit import Edit
+    from headatlas.models.load.export import export_model
+    from headatlas.models.load.loader import load_model
     from headatlas.models.model import Model
-    from headatlas.models.verify import verify
+    from headatlas.models.heads.verify import verify
     from headatlas.tasks import Example, Task, load_task
 
 __version__ = "0.1.0"
@@ -54,12 +54,12 @@ _HOMES = {
     "Probing": "headatlas.methods",
     "Task": "headatlas.tasks",
     "agreement": "headatlas.maps",
-    "export_model": "headatlas.models.export",
+    "export_model": "headatlas.models.load.export",
     "load_map": "headatlas.maps",
-    "load_model": "headatlas.models.load",
+    "load_model": "headatlas.models.load.loader",
     "load_task": "headatlas.tasks",
     "remove_heads": "headatlas.models.edit",
-    "verify": "headatlas.models.verify",
+    "verify": "headatlas.models.heads.verify",
 }
 
 

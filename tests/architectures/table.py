@@ -15,7 +15,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_N
 from architectures.small_models import UNBUILDABLE, architectures, build
 from headatlas.errors import ModelError
 from headatlas.models.model import Model
-from headatlas.models.verify import verify
+from headatlas.models.heads.verify import verify
 
 REASONS = {
     "blt": "the heads of its byte patcher only choose boundaries: they cannot change the output "

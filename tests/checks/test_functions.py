@@ -16,10 +16,10 @@ from headatlas.checks.measure import Answers
 from headatlas.checks.steps import Steps, answer_steps
 from headatlas.errors import TaskError
 from headatlas.maps import Map
-from headatlas.maps.selection import Ranked
+from headatlas.maps.functions import Ranked
 from headatlas.methods.features import Reading, read_features
-from headatlas.models.edit import Edit, remove_heads
-from headatlas.models.tokens import Tokens, starts_of
+from headatlas.models.edit import Edit
+from headatlas.models.tokens import Tokens, group_by_prefix
 from headatlas.tasks import Example, Task, load_task
 
 NAMES = ("Retrieval", "Inference")
@@ -110,7 +110,7 @@ def test_steps_are_of_test_questions_only_and_score_as_alone(tiny):
     held = {each.question for each in task.splits["test"]}
     assert len(set(steps.questions)) == 5
     assert set(steps.questions) <= held
-    edit = remove_heads(tiny.spec, [(1, 2)])
+    edit = Edit.ablate(tiny.spec, [(1, 2)])
     found = answer_steps(tiny, steps, edit)
     with torch.no_grad():
         alone = [float(tiny.score([row], edit).mean()) for row in steps.rows]
@@ -126,12 +126,12 @@ def test_steps_of_the_real_model_score_as_alone(embedded):
     whole = load_task("cognition").for_tokenizer(embedded.tokenizer)
     rows = [
         embedded.encode(each.prompt, each.target)
-        for each in whole.ask("test")
+        for each in whole.prompts("test")
         if each.question in steps.questions
     ]
     every = Steps(tuple(rows), ("x",) * len(rows), ("q",) * len(rows))
-    assert len(starts_of(rows)) == 2  # every question is one row, with all its steps
-    edit = remove_heads(embedded.spec, [(3, 1), (17, 4)])
+    assert len(group_by_prefix(rows)) == 2  # every question is one row, with all its steps
+    edit = Edit.ablate(embedded.spec, [(3, 1), (17, 4)])
     found = answer_steps(embedded, every, edit)
     with torch.no_grad():
         alone = [float(embedded.score([row], edit).mean()) for row in rows]

@@ -61,7 +61,7 @@ def test_five_heads_of_the_real_model_equal_zeroed_columns(headatlas, embedded, 
 
     from headatlas.tasks import load_task
 
-    examples = load_task("singular-plural").ask(limit=8)
+    examples = load_task("singular-plural").prompts(limit=8)
     rows = [embedded.encode(each.prompt, each.target) for each in examples]
     plain = embedded.score(rows).mean().mean()
     for layer, head in heads:
@@ -96,7 +96,7 @@ def test_atlas_maps_a_model(headatlas, tiny_folder, tmp_path):
 def test_doctor_prints_spec_checks_and_costs(headatlas, tiny_folder):
     code, printed, _ = headatlas("doctor", "--model", tiny_folder)
     assert code == 0
-    for words in ("LlamaForCausalLM", "key/value heads", "d_head", "kernel", "gate update"):
+    for words in ("LlamaForCausalLM", "key/value heads", "d_head", "attn_implementation", "gate update"):
         assert words in printed
     assert printed.count("yes") == 5
 

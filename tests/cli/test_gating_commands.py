@@ -12,7 +12,7 @@ from transformers import AutoModelForCausalLM
 
 from headatlas.maps import load_map
 from headatlas.models.edit import Edit
-from headatlas.models.load import load_model
+from headatlas.models.load.loader import load_model
 from small_things import write_task
 
 FAST = ("--steps", "4", "--batch", "4", "--seeds", "2")

@@ -9,7 +9,7 @@ import xarray as xr
 from headatlas.maps import Map
 from headatlas.maps.aggregate import next_interval
 from headatlas.maps.causes import CAUSES, causes_of, mark_causes, weak_functions
-from headatlas.maps.selection import elbow, function_table, head_counts, is_probing, ranked_heads
+from headatlas.maps.functions import elbow, function_table, head_counts, is_probing, ranked_heads
 
 DIMS = ("function", "seed", "layer", "head")
 

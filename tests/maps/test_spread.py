@@ -7,19 +7,19 @@ import math
 import numpy as np
 import pytest
 
-from headatlas.maps.spread import Change, mean_change, mean_error, mean_interval
+from headatlas.stats.clustered import Change, mean_change, mean_se, mean_interval
 
 VALUES = np.array([1.0, 4.0, 2.0, 8.0, 5.0])
 NAMES = list("abcde")
 
 
 def test_single_examples_give_the_usual_error():
-    assert mean_error(VALUES, NAMES) == pytest.approx(VALUES.std(ddof=1) / 5**0.5)
+    assert mean_se(VALUES, NAMES) == pytest.approx(VALUES.std(ddof=1) / 5**0.5)
 
 
 def test_copies_add_nothing():
     many, names = np.repeat(VALUES, 6), np.repeat(NAMES, 6).tolist()
-    assert mean_error(many, names) == pytest.approx(mean_error(VALUES, NAMES))
+    assert mean_se(many, names) == pytest.approx(mean_se(VALUES, NAMES))
     assert mean_interval(many, names) == pytest.approx(mean_interval(VALUES, NAMES))
 
 
@@ -37,12 +37,12 @@ def test_the_error_is_that_of_repeated_draws():
     for _ in range(2000):
         values = np.repeat(generator.normal(size=12), 3) + 0.1 * generator.normal(size=36)
         means.append(values.mean())
-        errors.append(mean_error(values, np.repeat(np.arange(12), 3).astype(str).tolist()))
+        errors.append(mean_se(values, np.repeat(np.arange(12), 3).astype(str).tolist()))
     assert np.std(means) == pytest.approx(np.mean(errors), rel=0.06)
 
 
 def test_one_question_says_nothing_about_spread():
-    assert math.isnan(mean_error(VALUES, ["a"] * 5))
+    assert math.isnan(mean_se(VALUES, ["a"] * 5))
     assert all(math.isnan(end) for end in mean_interval(VALUES, ["a"] * 5))
 
 

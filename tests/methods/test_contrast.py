@@ -20,7 +20,7 @@ def task(name, target):
 
 def test_what_is_retained_becomes_likelier_than_what_is_forgotten(tiny):
     pairs = TaskPairs((task("ab", "cd"),), (task("xy", "zw"),))
-    drawn = Contrast(steps=40, batch=4).run(tiny, pairs, seed=0)
+    drawn = Contrast(steps=40, batch_size=4).run(tiny, pairs, seed=0)
     losses = drawn.data["loss"].sel(seed=0).to_numpy()
     assert losses[-5:].mean() < losses[:5].mean() - 0.5
     assert drawn.provenance["retain"] == ["ab"]
@@ -28,7 +28,7 @@ def test_what_is_retained_becomes_likelier_than_what_is_forgotten(tiny):
 
 def test_a_fit_ends_when_every_task_is_forgotten(tiny):
     pairs = TaskPairs((task("ab", "cd"), task("ef", "gh")), (task("xy", "zw"), task("uv", "st")))
-    method = Contrast(steps=60, batch=4, margin=0.2)
+    method = Contrast(steps=60, batch_size=4, margin=0.2)
     losses = method.run(tiny, pairs).data["loss"].sel(seed=0).to_numpy()
     ended = int(np.isfinite(losses).sum())
     assert 2 < ended < 60
@@ -57,13 +57,13 @@ def test_what_is_forgotten_enough_counts_no_more(tiny, monkeypatch):
 
     monkeypatch.setattr(tiny, "score", score)
     pairs = TaskPairs((task("ab", "cd"),), (task("xy", "zw"),))
-    drawn = Contrast(steps=1, batch=4).run(tiny, pairs)
+    drawn = Contrast(steps=1, batch_size=4).run(tiny, pairs)
     assert float(drawn.data["loss"][0, 0]) == -5.0
     assert float(seen[0].grad) == -1.0
     assert float(seen[1].grad) == 0.0
     values["lost"] = -3.0
     seen.clear()
-    drawn = Contrast(steps=1, batch=4).run(tiny, pairs)
+    drawn = Contrast(steps=1, batch_size=4).run(tiny, pairs)
     assert float(drawn.data["loss"][0, 0]) == -2.0
     assert float(seen[1].grad) == 1.0
 

@@ -13,12 +13,12 @@ from headatlas.methods import Gating
 from headatlas.methods.batches import EncodedBatches
 from headatlas.methods.fitting import Fit, fit_gates, snapshot_steps
 from headatlas.models.edit import Edit
-from headatlas.models.mean_output import mean_outputs
+from headatlas.models.run.mean_output import mean_outputs
 from headatlas.models.model import Model
 from headatlas.tasks import Example, Task
 from small_things import byte_tokenizer, tiny_hf
 
-SHORT = Gating(steps=6, batch=4)
+SHORT = Gating(steps=6, batch_size=4)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_the_published_schedule_is_the_papers():
     assert [fit.pressure for fit in fits.values()] == [0.0, 0.1, -0.1]
     assert {fit.clamp for fit in fits.values()} == {4.0}
     assert {fit.memory for fit in fits.values()} == {0.999}
-    assert {fit.settle for fit in fits.values()} == {None}
+    assert {fit.patience for fit in fits.values()} == {None}
 
 
 def test_scores_come_from_the_gates(tiny, task):
@@ -56,7 +56,7 @@ def test_scores_come_from_the_gates(tiny, task):
 
 
 def test_heads_without_a_say_go_where_they_are_pushed(half_dead, task):
-    drawn = Gating(steps=30, batch=4).run(half_dead, task, seed=0)
+    drawn = Gating(steps=30, batch_size=4).run(half_dead, task, seed=0)
     for layer, head in ((0, 1), (2, 3)):
         at = {"seed": 0, "layer": layer, "head": head}
         assert float(drawn["gate_plus"].sel(at)) > 0.95
@@ -65,14 +65,14 @@ def test_heads_without_a_say_go_where_they_are_pushed(half_dead, task):
 
 
 def test_both_pushes_start_from_the_free_gates(tiny, task):
-    barely = Gating(steps=6, pushed_steps=1, batch=4, pushed_rate=(1e-6, 1e-6))
+    barely = Gating(steps=6, pushed_steps=1, batch_size=4, pushed_learning_rate=(1e-6, 1e-6))
     drawn = barely.run(tiny, task, seed=0)
     np.testing.assert_allclose(drawn["gate_plus"], drawn["gate"], atol=1e-5)
     np.testing.assert_allclose(drawn["gate_minus"], drawn["gate"], atol=1e-5)
 
 
 def test_seeds_share_nothing(tiny, task):
-    together = Gating(seeds=3, steps=6, batch=4).run(tiny, task)
+    together = Gating(seeds=3, steps=6, batch_size=4).run(tiny, task)
     alone = SHORT.run(tiny, task, seed=2)
     assert together.data["seed"].to_numpy().tolist() == [0, 1, 2]
     for name in alone.variables:
@@ -83,7 +83,7 @@ def test_seeds_share_nothing(tiny, task):
 
 
 def test_the_way_of_gates_and_loss_is_kept(tiny, task):
-    drawn = Gating(steps=60, pushed_steps=5, batch=4).run(tiny, task, seed=0)
+    drawn = Gating(steps=60, pushed_steps=5, batch_size=4).run(tiny, task, seed=0)
     data = drawn.data.sel(seed=0)
     assert data["loss"].shape == (3, 60)
     assert np.isfinite(data["loss"].sel(stage="free")).all()
@@ -102,7 +102,7 @@ def test_the_way_of_gates_and_loss_is_kept(tiny, task):
 def test_the_loss_is_the_mean_over_a_targets_tokens_then_over_examples(tiny):
     """Targets of one and of four tokens weigh the same; one token after the other is the check."""
     task = Task.of("t", [Example(f"ab {i} ", "c" if i % 2 else "cdef") for i in range(40)])
-    drawn = Gating(steps=1, batch=6).run(tiny, task, seed=3)
+    drawn = Gating(steps=1, batch_size=6).run(tiny, task, seed=3)
     gates = torch.rand(3, 4, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     losses = []
     for example in next(task.batches("train", 6, 3)):
@@ -120,7 +120,7 @@ def test_the_loss_is_the_mean_over_a_targets_tokens_then_over_examples(tiny):
 def test_the_pressure_pushes_every_head_that_exists_and_none_past_the_clamp():
     theta = torch.zeros(2, 3)
     exists = torch.tensor([[True, True, True], [True, True, False]])
-    plan = Fit(steps=1, rate=(1e-3, 1e-3), pressure=0.1, clip=None)
+    plan = Fit(steps=1, learning_rate=(1e-3, 1e-3), regularization=0.1, clip=None)
 
     def loss(gate, step):
         return 0.0 * gate.sum()
@@ -133,7 +133,7 @@ def test_the_pressure_pushes_every_head_that_exists_and_none_past_the_clamp():
 
 
 def test_the_rate_falls_linearly():
-    plan = Fit(steps=500, rate=(0.5, 0.1), pressure=0.0)
+    plan = Fit(steps=500, learning_rate=(0.5, 0.1), regularization=0.0)
     assert plan.rate_at(0) == 0.5
     assert math.isclose(plan.rate_at(250), 0.3)
     assert math.isclose(plan.rate_at(500), 0.1)
@@ -145,7 +145,7 @@ def test_the_rate_falls_linearly():
 @pytest.mark.parametrize("memory", [0.5, 0.999])
 def test_the_memory_is_adams(memory):
     """A gradient of 1, then none: the second step is known by hand."""
-    plan = Fit(steps=2, rate=(1e-3, 1e-3), pressure=0.0, clip=None, memory=memory)
+    plan = Fit(steps=2, learning_rate=(1e-3, 1e-3), regularization=0.0, clip=None, memory=memory)
 
     def loss(gate, step):
         return 4 * gate.sum() if step == 0 else 0.0 * gate.sum()
@@ -156,7 +156,7 @@ def test_the_memory_is_adams(memory):
 
 
 def test_a_fit_ends_when_its_gates_have_settled(tiny, task):
-    settled = Gating(steps=200, batch=4, settle=5, pushed_rate=(1e-4, 1e-4))
+    settled = Gating(steps=200, batch_size=4, patience=5, pushed_learning_rate=(1e-4, 1e-4))
     drawn = settled.run(tiny, task, seed=0)
     counts = np.isfinite(drawn.data["loss"].sel(seed=0)).sum("step")
     assert int(counts.sel(stage="plus")) == 5
@@ -214,15 +214,15 @@ def test_a_loss_that_runs_away_stops_the_fit():
 
 
 def test_the_mean_baseline_stands_where_a_head_is_closed(tiny, task):
-    rows = [tiny.encode(each.prompt, each.target) for each in task.ask("train", 0, 12)]
+    rows = [tiny.encode(each.prompt, each.target) for each in task.prompts("train", 0, 12)]
     means = mean_outputs(tiny, rows)
     z = [tiny.read([row.ids])[0] for row in rows]  # layer head position d_head
     wanted = torch.cat(z, dim=2).mean(2)
     torch.testing.assert_close(means, wanted, rtol=1e-4, atol=1e-5)
-    drawn = Gating(steps=6, batch=4, baseline="mean").run(tiny, task, seed=0)
+    drawn = Gating(steps=6, batch_size=4, baseline="mean").run(tiny, task, seed=0)
     other = SHORT.run(tiny, task, seed=0)
     assert not np.allclose(drawn["gate"], other["gate"])
-    batch = [tiny.encode(each.prompt, each.target) for each in task.ask("train", 0, 4)]
+    batch = [tiny.encode(each.prompt, each.target) for each in task.prompts("train", 0, 4)]
     opened = Edit(gate=torch.ones(3, 4), baseline=means)
     torch.testing.assert_close(tiny.score(batch, opened).mean(), tiny.score(batch).mean())
 

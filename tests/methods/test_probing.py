@@ -39,7 +39,7 @@ def suite(questions=60, names=NAMES):
 def test_a_step_is_read_from_a_longer_row_as_from_its_own(tiny):
     task = suite(24)
     features = read_features(tiny, task, Reading("all"))
-    for number, example in enumerate(task.ask("test")):
+    for number, example in enumerate(task.prompts("test")):
         row = tiny.encode(example.prompt, example.target)
         z = tiny.read([row.ids], positions=[list(row.positions)])[0]  # layer head pos d_head
         alone = z.mean(2).flatten(0, 1).numpy()

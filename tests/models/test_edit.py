@@ -7,7 +7,7 @@ import torch
 from transformers import AttentionInterface
 
 from headatlas.errors import EditError
-from headatlas.models.edit import Edit, remove_heads
+from headatlas.models.edit import Edit
 from headatlas.models.interface import listening
 
 ROWS, LAYERS, HEADS, LENGTH, D = 2, 3, 4, 5, 16
@@ -118,9 +118,9 @@ def test_a_head_out_of_range_is_named(tiny):
     with pytest.raises(
         EditError, match=r"no head 1\.4 in tiny: the heads of layer 1 run from 0 to 3"
     ):
-        remove_heads(tiny.spec, [(1, 4)])
+        Edit.ablate(tiny.spec, [(1, 4)])
     with pytest.raises(EditError, match="no layer 7 in tiny"):
-        remove_heads(tiny.spec, [(7, 0)])
+        Edit.ablate(tiny.spec, [(7, 0)])
 
 
 def hooks_of(model):

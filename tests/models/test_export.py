@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 from architectures.small_models import build
 from headatlas.errors import EditError, StoreError
 from headatlas.models.edit import Edit
-from headatlas.models.export import export_model, fold_gates
+from headatlas.models.load.export import export_model, fold_gates
 from headatlas.models.model import Model
 
 STOCK = """

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from headatlas.errors import EditError, ModelError
-from headatlas.models.edit import Edit, remove_heads
+from headatlas.models.edit import Edit
 from headatlas.models.model import Model
 
 
@@ -14,7 +14,7 @@ def test_the_real_model_knows_paris_until_its_first_layer_is_gone(embedded):
     prompts = ["The capital of France is", "Q: What is the capital of France?\nA:"]
     plain = embedded.generate(prompts, max_new_tokens=8)
     assert all("Paris" in text for text in plain)
-    edit = remove_heads(embedded.spec, [(0, head) for head in range(9)])
+    edit = Edit.ablate(embedded.spec, [(0, head) for head in range(9)])
     assert not any("Paris" in text for text in embedded.generate(prompts, edit, max_new_tokens=8))
 
 

@@ -11,8 +11,8 @@ import torch
 from transformers import PreTrainedModel
 
 from headatlas.errors import ModelError, StoreError
-from headatlas.models.cache import cache_folder, made_once
-from headatlas.models.load import load_model
+from headatlas.models.load.cache import cache_folder, made_once
+from headatlas.models.load.loader import load_model
 from headatlas.models.tokens import leading_special_tokens
 from small_things import write_gguf
 
@@ -89,7 +89,7 @@ def test_a_full_disk_is_one_sentence_and_the_cache_stays_usable(own_cache, tmp_p
 def test_too_little_space_is_said_before_converting(own_cache, tmp_path, monkeypatch):
     path = write_gguf(tmp_path / "small.gguf")
     usage = type("Usage", (), {"free": 1000})
-    monkeypatch.setattr("headatlas.models.cache.shutil.disk_usage", lambda folder: usage)
+    monkeypatch.setattr("headatlas.models.load.cache.shutil.disk_usage", lambda folder: usage)
     with pytest.raises(StoreError, match="is full"):
         load_model(str(path))
 

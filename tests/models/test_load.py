@@ -13,7 +13,7 @@ from transformers import T5Config
 
 from architectures.small_models import build
 from headatlas.errors import ModelError
-from headatlas.models.load import load_model
+from headatlas.models.load.loader import load_model
 from small_things import save_tiny_folder, tiny_hf
 
 
@@ -48,13 +48,13 @@ def test_a_folder_without_tokenizer_loads_for_token_ids(tmp_path):
 
 def test_options_choose_number_format_and_kernel(tiny_folder):
     model = load_model(str(tiny_folder), dtype="bfloat16", attention="eager")
-    assert (model.spec.dtype, model.spec.kernel) == ("bfloat16", "eager")
+    assert (model.spec.dtype, model.spec.attn_implementation) == ("bfloat16", "eager")
     assert load_model(str(tiny_folder), device_map="cpu").spec.n_heads == 4
 
 
 def test_soft_capped_models_get_the_kernel_they_need(tmp_path):
     build("gemma2").save_pretrained(tmp_path / "gemma2")
-    assert load_model(str(tmp_path / "gemma2")).spec.kernel == "eager"
+    assert load_model(str(tmp_path / "gemma2")).spec.attn_implementation == "eager"
     with pytest.raises(ModelError, match="cannot be loaded"):
         load_model(str(tmp_path / "gemma2"), attention="sdpa")
 
@@ -165,7 +165,7 @@ def test_importing_is_quick_and_leaves_torch_alone():
 
 
 def test_half_precision_models_are_verified_too(tiny_folder):
-    from headatlas.models.verify import require_verified
+    from headatlas.models.heads.verify import require_verified
 
     require_verified(load_model(str(tiny_folder), dtype="bfloat16"))
     assert torch.get_default_dtype() == torch.float32

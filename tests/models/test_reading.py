@@ -9,7 +9,7 @@ import torch
 
 from architectures.small_models import build
 from headatlas.errors import EditError
-from headatlas.models.edit import Edit, remove_heads
+from headatlas.models.edit import Edit
 from headatlas.models.model import Model
 from small_things import tiny_llama
 
@@ -55,7 +55,7 @@ def test_chosen_layers_heads_and_positions(tiny):
 
 def test_reading_sees_upstream_edits_but_not_its_own(tiny):
     rows = [list(range(5, 15))]
-    edit = remove_heads(tiny.spec, [(1, 2)])
+    edit = Edit.ablate(tiny.spec, [(1, 2)])
     plain, edited = tiny.read(rows), tiny.read(rows, edit=edit)
     torch.testing.assert_close(edited[:, :2], plain[:, :2])
     assert not torch.allclose(edited[:, 2], plain[:, 2])
@@ -68,13 +68,13 @@ def test_layers_without_attention_are_missing():
     z = model.read([[5, 6, 7]])
     assert z[:, empty].isnan().all()
     with pytest.raises(EditError, match="has no attention heads: layers"):
-        remove_heads(model.spec, [(empty[0], 0)])
+        Edit.ablate(model.spec, [(empty[0], 0)])
 
 
 def test_long_inputs_run_in_chunks_with_the_same_result(tiny, monkeypatch):
     rows = [[5 + i % 90 for i in range(100)]]
     whole = tiny.read(rows, layers=[1, 2])
-    monkeypatch.setattr("headatlas.models.reading.CHUNK", 16)
+    monkeypatch.setattr("headatlas.models.run.reading.CHUNK", 16)
     torch.testing.assert_close(tiny.read(rows, layers=[1, 2]), whole, rtol=1e-4, atol=1e-5)
 
 

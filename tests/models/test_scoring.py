@@ -69,7 +69,7 @@ def test_any_mix_of_lengths_gives_the_numbers_of_one_at_a_time(family, rows, see
 def test_packed_rows_do_not_see_each_other(tiny, rows, seed, chunk):
     assert tiny.packs
     gate = torch.rand(3, 4, generator=torch.Generator().manual_seed(seed))
-    with mock.patch("headatlas.models.packing.CHUNK", chunk):
+    with mock.patch("headatlas.models.run.packing.CHUNK", chunk):
         scores = tiny.score(rows, Edit(gate), pack=True)
     for row, logprob, mask in zip(rows, scores.logprob, scores.mask, strict=True):
         torch.testing.assert_close(
@@ -97,8 +97,8 @@ def test_rows_with_edits_of_their_own_score_as_alone(family, rows):
 def test_long_batches_are_split_without_a_trace(tiny, monkeypatch):
     rows = [Tokens(tuple(range(5, 12 + i)), 4) for i in range(9)]
     whole = tiny.score(rows).logprob
-    monkeypatch.setattr("headatlas.models.scoring.TOKENS_PER_PASS", 16)
-    monkeypatch.setattr("headatlas.models.scoring.PREFIX_CHUNK", 2)
+    monkeypatch.setattr("headatlas.models.run.scoring.TOKENS_PER_PASS", 16)
+    monkeypatch.setattr("headatlas.models.run.scoring.PREFIX_CHUNK", 2)
     torch.testing.assert_close(tiny.score(rows).logprob, whole, rtol=1e-5, atol=1e-6)
 
 
@@ -191,7 +191,7 @@ class Kernels(TorchFunctionMode):
 
 def test_packed_attention_skips_what_the_mask_hides(tiny, monkeypatch):
     assert tiny.packs
-    monkeypatch.setattr("headatlas.models.packing.CHUNK", 4)
+    monkeypatch.setattr("headatlas.models.run.packing.CHUNK", 4)
     prefix = tuple(range(5, 45))
     rows = [Tokens((*prefix, 50 + i, 60, 61, 62), 41) for i in range(5)]  # rests of 3 tokens
     with Kernels() as kernels:

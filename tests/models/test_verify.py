@@ -10,7 +10,7 @@ from architectures.small_models import build
 from headatlas.errors import ModelError, VerificationError
 from headatlas.models.edit import Edit
 from headatlas.models.model import Model
-from headatlas.models.verify import continues_from_cache, require_verified, verify
+from headatlas.models.heads.verify import continues_from_cache, require_verified, verify
 from small_things import byte_tokenizer, tiny_hf, tiny_llama
 
 
@@ -132,7 +132,7 @@ def test_verification_leaves_the_weights_alone(tiny):
     assert tiny.hf.model.layers[0].self_attn.o_proj.weight.grad is None
 
 
-@pytest.mark.parametrize("kernel", ["eager", "sdpa"])
+@pytest.mark.parametrize("attn_implementation", ["eager", "sdpa"])
 def test_both_kernels_pass(kernel):
     require_verified(Model(build("qwen3", attention=kernel), None, kernel))
 
@@ -150,7 +150,7 @@ def test_a_short_number_format_excuses_no_edit_that_is_not_obeyed(monkeypatch, d
 def test_a_short_number_format_excuses_no_mask_that_is_not_obeyed(monkeypatch):
     model = Model(tiny_hf().to(torch.bfloat16), byte_tokenizer(), "short")
     monkeypatch.setattr(
-        "headatlas.models.packing._block_mask",
+        "headatlas.models.run.packing._block_mask",
         lambda owner, dtype: torch.zeros(1, 1, len(owner), len(owner), dtype=dtype),
     )
     assert not model.packs

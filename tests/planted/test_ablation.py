@@ -29,9 +29,9 @@ def test_dead_heads_do_nothing_and_removing_a_saboteur_helps(planted):
 
 def test_the_task_needs_the_first_layer(embedded):
     """No head of the first layer is spared: together they carry the tokens' identity."""
-    from headatlas.models.edit import remove_heads
+    from headatlas.models.edit import Edit
 
-    examples = load_task("singular-plural").ask(limit=8)
+    examples = load_task("singular-plural").prompts(limit=8)
     rows = [embedded.encode(each.prompt, each.target) for each in examples]
-    edit = remove_heads(embedded.spec, [(0, head) for head in range(9)])
+    edit = Edit.ablate(embedded.spec, [(0, head) for head in range(9)])
     assert embedded.score(rows, edit).mean().mean() < embedded.score(rows).mean().mean() - 1

@@ -68,7 +68,7 @@ def planted_model(*, carries: bool) -> Model:
     return Model(hf, tokenizer, "planted")
 
 
-PROBING = Probing(epochs=60, rate=1e-3, batch=32)
+PROBING = Probing(epochs=60, rate=1e-3, batch_size=32)
 
 
 def test_the_head_that_carries_the_label_comes_first():

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from headatlas.methods import Gating
-from headatlas.models.edit import remove_heads
+from headatlas.models.edit import Edit
 from headatlas.models.model import Model
 
 DEAD = ((3, 4), (9, 0), (17, 8), (22, 2), (27, 6))
@@ -16,7 +16,7 @@ SABOTEURS = ((12, 2), (16, 5), (24, 4), (25, 1))
 CRUCIAL = ((0, 6), (1, 3), (8, 1), (20, 5))
 """The four heads whose removal hurts singular-plural most, by the model's ablation map."""
 
-LONGER = Gating(seeds=3, steps=36, batch=8, rate=(0.5, 0.1), pushed_rate=(0.5, 0.1), memory=0.999)
+LONGER = Gating(seeds=3, steps=36, batch_size=8, learning_rate=(0.5, 0.1), pushed_learning_rate=(0.5, 0.1), beta2=0.999)
 """More updates with fewer questions: every head's part is to be found, in every seed."""
 
 D_HEAD = 64
@@ -41,9 +41,9 @@ def plant(embedded, dead=DEAD, saboteurs=(), noise=NOISE):
 
 def score_without(model, task, *heads):
     """Mean log-probability of test targets with some heads removed."""
-    rows = [model.encode(each.prompt, each.target) for each in task.ask("test", 0, 32)]
+    rows = [model.encode(each.prompt, each.target) for each in task.prompts("test", 0, 32)]
     with torch.no_grad():
-        return float(model.score(rows, remove_heads(model.spec, heads)).mean().mean())
+        return float(model.score(rows, Edit.ablate(model.spec, heads)).mean().mean())
 
 
 def scores_of(drawn, variable, heads):

@@ -83,7 +83,7 @@ def test_a_file_may_bring_an_instruction(tmp_path):
     rows = [{"prompt": f"w{i}", "target": " x"} for i in range(20)]
     path = write_rows(tmp_path, ".jsonl", rows)
     task = load_task(f"{path}:instruction", instruction="Say x.")
-    assert task.ask(limit=1)[0].prompt.startswith("Say x.\n\nw")
+    assert task.prompts(limit=1)[0].prompt.startswith("Say x.\n\nw")
     assert task.name == "mine:instruction"
 
 
@@ -103,7 +103,7 @@ def test_only_so_many_examples_of_a_split_are_kept(tmp_path, monkeypatch):
 def test_function_vectors(tmp_path):
     pairs = [{"input": f"w{i}", "output": f"v{i}"} for i in range(100)]
     task = load_task(write(tmp_path / "t.json", json.dumps(pairs)))
-    example = task.ask(limit=1)[0]
+    example = task.prompts(limit=1)[0]
     assert example.prompt.count("Q: w") == 11
     assert example.target.startswith(" v")
     assert example.corrupted is not None
@@ -191,7 +191,7 @@ def test_rows_marked_train_stay_train(tmp_path):
     task = load_task(write_rows(tmp_path, ".jsonl", rows))
     assert len(task.split("train")) == 5
     with pytest.raises(TaskError, match="has no 'test' questions"):
-        task.ask()
+        task.prompts()
 
 
 def test_a_path_is_a_name_too(tmp_path):
@@ -206,7 +206,7 @@ def test_corrupted_prompts_that_stand_in_some_rows_only(tmp_path):
         for i in range(30)
     ]
     task = load_task(f"{write_rows(tmp_path, '.jsonl', rows)}:icl=2")
-    for each in task.ask():
+    for each in task.prompts():
         odd = int(each.target[2:]) % 2
         assert (each.corrupted is not None) == bool(odd)
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not FILES, reason="no folder shared/data beside 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_every_file_loads_and_gives_prompts(path):
     task = load_task(str(path))
-    asked = task.ask(limit=50)
+    asked = task.prompts(limit=50)
     assert len(asked) == 50
     for each in asked:
         assert each.prompt.strip()

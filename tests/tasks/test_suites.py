@@ -42,10 +42,10 @@ class TestEverySuite:
 
     def test_it_can_be_put_in_every_form(self, name):
         for form in ("icl", "instruction", "plain"):
-            assert load_task(f"{name}:{form}").ask(limit=2)
+            assert load_task(f"{name}:{form}").prompts(limit=2)
 
     def test_corrupted_prompts_differ_and_have_another_answer(self, name):
-        asked = load_task(name).ask()
+        asked = load_task(name).prompts()
         if name not in CORRUPTED:
             assert all(each.corrupted is None for each in asked)
             return
@@ -179,7 +179,7 @@ class TestTasksOfTokens:
     def test_they_are_made_of_single_tokens_of_the_model(self, name, embedded):
         task = load_task(name).for_tokenizer(embedded.tokenizer)
         assert task.hash != load_task(name).hash
-        for each in task.ask(limit=40):
+        for each in task.prompts(limit=40):
             tokens = embedded.encode(each.prompt, each.target)
             assert len(tokens.target) == 1
             assert embedded.tokenizer.decode(tokens.target) == each.target
@@ -188,7 +188,7 @@ class TestTasksOfTokens:
 
     def test_letters_serve_where_tokens_are_bytes(self, name):
         task = load_task(name).for_tokenizer(byte_tokenizer())
-        assert {len(each.target.strip()) for each in task.ask()} == {1}
+        assert {len(each.target.strip()) for each in task.prompts()} == {1}
 
     def test_doing_it_again_changes_nothing(self, name, embedded):
         task = load_task(name).for_tokenizer(embedded.tokenizer)

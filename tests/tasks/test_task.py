@@ -22,14 +22,14 @@ WORDS = [Example(f"Q: {word}\nA:", f" {word.upper()}") for word in "abcdefghijkl
 
 def test_forms_of_one_task():
     icl, instruction, plain = (
-        load_task(f"antonym:{form}").ask(limit=1)[0].prompt
+        load_task(f"antonym:{form}").prompts(limit=1)[0].prompt
         for form in ("icl", "instruction", "plain")
     )
     assert icl.count("Q:") == 11
     assert instruction.startswith("Give the opposite of the word.\n\nQ: ")
     assert instruction.count("Q:") == 2
     assert plain.count("Q:") == 1
-    assert load_task("antonym:icl=3").ask(limit=1)[0].prompt.count("Q:") == 4
+    assert load_task("antonym:icl=3").prompts(limit=1)[0].prompt.count("Q:") == 4
     assert icl.endswith(plain)
     assert load_task("antonym:icl").hash == load_task("antonym").hash
     assert load_task("antonym:plain").hash != load_task("antonym").hash
@@ -38,7 +38,7 @@ def test_forms_of_one_task():
 def test_a_seed_asks_the_same_in_every_form():
     for seed in range(3):
         icl, plain = (
-            [each.group for each in load_task(f"antonym:{form}").ask(seed=seed, limit=9)]
+            [each.group for each in load_task(f"antonym:{form}").prompts(seed=seed, limit=9)]
             for form in ("icl", "plain")
         )
         assert icl == plain
@@ -51,7 +51,7 @@ def test_a_seed_asks_the_same_in_every_form():
 
 def test_chat_puts_the_examples_as_turns(embedded):
     task = load_task("antonym:icl=2:chat").for_tokenizer(embedded.tokenizer)
-    example = task.ask(limit=1)[0]
+    example = task.prompts(limit=1)[0]
     assert example.prompt.count("<|im_start|>user") == 3
     assert example.prompt.count("<|im_start|>assistant") == 3
     assert example.prompt.endswith("<|im_start|>assistant\n")
@@ -63,9 +63,9 @@ def test_chat_puts_the_examples_as_turns(embedded):
 
 def test_chat_needs_a_template(tiny):
     with pytest.raises(TaskError, match="needs a model's chat template"):
-        load_task("antonym:chat").ask()
+        load_task("antonym:chat").prompts()
     with pytest.raises(TaskError, match="has no chat template"):
-        load_task("antonym:chat").for_tokenizer(tiny.tokenizer).ask()
+        load_task("antonym:chat").for_tokenizer(tiny.tokenizer).prompts()
 
 
 def test_a_second_bos_is_left_out_of_the_chat_template():
@@ -76,22 +76,22 @@ def test_a_second_bos_is_left_out_of_the_chat_template():
     tokenizer = byte_tokenizer()
     tokenizer.chat_template = "{{ bos_token }}{% for m in messages %}{{ m.content }}|{% endfor %}"
     task = replace(Task.of("t", WORDS), form=Form("plain", chat=True))
-    assert task.for_tokenizer(tokenizer).ask()[0].prompt.startswith("<s>Q:")
+    assert task.for_tokenizer(tokenizer).prompts()[0].prompt.startswith("<s>Q:")
     other = byte_tokenizer()
     other.chat_template = tokenizer.chat_template
     other.backend_tokenizer.post_processor = processors.TemplateProcessing(
         single="<s> $A", special_tokens=[("<s>", 0)]
     )
-    assert task.for_tokenizer(other).ask()[0].prompt.startswith("Q:")
+    assert task.for_tokenizer(other).prompts()[0].prompt.startswith("Q:")
     broken = byte_tokenizer()
     broken.chat_template = "{{ raise_exception('no users here') }}"
     with pytest.raises(TaskError, match="chat template cannot show this task: no users"):
-        task.for_tokenizer(broken).ask()
+        task.for_tokenizer(broken).prompts()
 
 
 def test_all_questions_of_a_call_share_the_examples_and_batches_draw_anew():
     task = load_task("singular-plural")
-    heads = {each.prompt.rpartition("Q:")[0] for each in task.ask(seed=1)}
+    heads = {each.prompt.rpartition("Q:")[0] for each in task.prompts(seed=1)}
     assert len(heads) == 1
     batches = list(islice(task.batches("train", 8, seed=1), 6))
     prefixes = [{each.prompt.rpartition("Q:")[0] for each in batch} for batch in batches]
@@ -125,7 +125,7 @@ for name in BUILT_IN:
     task = load_task(name)
     batches = islice(task.batches("train", 5, 3), 3)
     rows = [[each.prompt, each.target, each.corrupted] for batch in batches for each in batch]
-    rows += [[e.prompt, e.target] for e in task.ask("test", 2, 5)]
+    rows += [[e.prompt, e.target] for e in task.prompts("test", 2, 5)]
     found[name] = [task.hash, hashlib.sha256(json.dumps(rows).encode()).hexdigest()]
 print(json.dumps(found))
 """
@@ -145,7 +145,7 @@ print(json.dumps(found))
 
 def test_shuffled_answers_make_the_corrupted_prompt():
     for seed in range(5):
-        example = load_task("antonym").ask(seed=seed, limit=1)[0]
+        example = load_task("antonym").prompts(seed=seed, limit=1)[0]
         clean = [part.split("\nA: ") for part in example.prompt.split("\n\n")[:-1]]
         spoiled = [part.split("\nA: ") for part in example.corrupted.split("\n\n")[:-1]]
         assert [pair[0] for pair in clean] == [pair[0] for pair in spoiled]
@@ -153,14 +153,14 @@ def test_shuffled_answers_make_the_corrupted_prompt():
         assert all(one[1] != other[1] for one, other in zip(clean, spoiled, strict=True))
         assert example.corrupted.endswith(example.prompt.split("\n\n")[-1])
         assert example.corrupted_target is None
-    assert load_task("antonym:plain").ask(limit=1)[0].corrupted is None
+    assert load_task("antonym:plain").prompts(limit=1)[0].corrupted is None
 
 
 def test_shuffling_moves_every_answer_that_can_move():
     rows = [Example(f"q{i}", f" {'abcde'[i % 5]}") for i in range(60)]
     task = replace(Task.of("t", rows), form=Form("icl", 9), shuffling_corrupts=True, separator="\n")
     for seed in range(20):
-        example = task.ask(seed=seed, limit=1)[0]
+        example = task.prompts(seed=seed, limit=1)[0]
         clean, spoiled = (text.split("\n")[:-1] for text in (example.prompt, example.corrupted))
         kept = sum(one == other for one, other in zip(clean, spoiled, strict=True))
         most = max(Counter(line.split()[1] for line in clean).values())
@@ -168,20 +168,20 @@ def test_shuffling_moves_every_answer_that_can_move():
 
 
 def test_patterns_are_corrupted_by_examples_alone():
-    assert load_task("aba").ask(limit=1)[0].corrupted_target is not None
+    assert load_task("aba").prompts(limit=1)[0].corrupted_target is not None
     for form in ("plain", "instruction"):
-        example = load_task(f"aba:{form}").ask(limit=1)[0]
+        example = load_task(f"aba:{form}").prompts(limit=1)[0]
         assert example.corrupted is None
         assert example.corrupted_target is None
 
 
 def test_a_limit_draws_by_the_seed_over_the_whole_split():
-    levels = {each.metadata["level"] for each in load_task("math").ask(limit=32)}
+    levels = {each.metadata["level"] for each in load_task("math").prompts(limit=32)}
     assert levels == {1, 2, 3, 4, 5}
-    kinds = {each.metadata["kind"] for each in load_task("syntax").ask(limit=32)}
+    kinds = {each.metadata["kind"] for each in load_task("syntax").prompts(limit=32)}
     assert len(kinds) == 6
     one, other = (
-        [each.group for each in load_task("ioi").ask(seed=seed, limit=9)] for seed in (0, 1)
+        [each.group for each in load_task("ioi").prompts(seed=seed, limit=9)] for seed in (0, 1)
     )
     assert one != other
     order = [each.group for each in load_task("ioi").split("test")]
@@ -189,7 +189,7 @@ def test_a_limit_draws_by_the_seed_over_the_whole_split():
 
 
 def test_the_questions_of_examples_are_shown_alone():
-    assert all(each.prompt.count("Q:") == 1 for each in load_task("antonym").ask("examples"))
+    assert all(each.prompt.count("Q:") == 1 for each in load_task("antonym").prompts("examples"))
 
 
 @pytest.mark.parametrize(
@@ -205,12 +205,12 @@ def test_the_questions_of_examples_are_shown_alone():
 )
 def test_forms_that_are_none(words, message):
     with pytest.raises(TaskError, match=message):
-        load_task("antonym").put_as(words)
+        load_task("antonym").with_form(words)
 
 
 def test_no_examples_are_not_shown_silently():
     with pytest.raises(TaskError, match="has no solved examples for ':icl'"):
-        Task.of("t", WORDS[:5]).put_as(["icl"])
+        Task.of("t", WORDS[:5]).with_form(["icl"])
     assert load_task("antonym:icl=0").hash == load_task("antonym:plain").hash
 
 
@@ -295,15 +295,15 @@ def test_impossible_tasks_are_one_sentence():
     with pytest.raises(TaskError, match="wants 9 solved examples but has 3"):
         replace(Task.of("t", WORDS), form=Form("icl", 9))
     with pytest.raises(TaskError, match="has no instruction"):
-        Task.of("t", WORDS).put_as(["instruction"])
+        Task.of("t", WORDS).with_form(["instruction"])
     with pytest.raises(TaskError, match="no split 'tset'"):
-        load_task("antonym").ask("tset")
+        load_task("antonym").prompts("tset")
     with pytest.raises(TaskError, match="has no 'train' questions"):
-        Task.of("t", WORDS[:4]).ask("train")
+        Task.of("t", WORDS[:4]).prompts("train")
     with pytest.raises(TaskError, match="is not among the choices"):
         Example("a", "b", ("x", "y"))
     with pytest.raises(TaskError, match="a limit of -1 questions leaves none"):
-        load_task("antonym").ask(limit=-1)
+        load_task("antonym").prompts(limit=-1)
     with pytest.raises(TaskError, match="a batch of 0 questions is none"):
         next(load_task("antonym").batches(size=0))
     with pytest.raises(TaskError, match="measured by accuracy or logprob"):

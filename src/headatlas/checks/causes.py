@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from headatlas.maps.agreement import agreement
+from headatlas.stats.agreement import agreement
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -8,7 +8,7 @@ import numpy as np
 
 from headatlas.checks.masking import Masks
 from headatlas.checks.steps import Steps
-from headatlas.maps.spread import Change, mean_change
+from headatlas.stats.clustered import Change, mean_change
 from headatlas.tasks.functions import HIGH_ORDER, LOW_ORDER
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from headatlas.checks.measure import Questions, answer
-from headatlas.maps.spread import share_interval
+from headatlas.stats.clustered import share_interval
 
 if TYPE_CHECKING:
     from headatlas.maps import Map

@@ -22,8 +22,8 @@ from headatlas.checks.strengthening import (
 from headatlas.models.edit import Edit
 
 if TYPE_CHECKING:
-    from headatlas.maps.selection import Ranked
-    from headatlas.maps.spread import Change
+    from headatlas.maps.functions import Ranked
+    from headatlas.stats.clustered import Change
     from headatlas.models.spec import ModelSpec
 
 Direction = Callable[[str, Sequence[Head]], Tensor]

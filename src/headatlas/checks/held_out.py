@@ -12,9 +12,9 @@ import torch
 
 from headatlas.checks.measure import Answers, Keep, Questions, anew, answer
 from headatlas.errors import MapError
-from headatlas.maps.spread import mean_interval
-from headatlas.models.mean_output import MEAN_EXAMPLES, mean_outputs
-from headatlas.tasks.encoded import encode_examples
+from headatlas.stats.clustered import mean_interval
+from headatlas.models.run.mean_output import MEAN_EXAMPLES, mean_outputs
+from headatlas.methods.encoding import encode_examples
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -149,7 +149,7 @@ def gate_baseline(model: Model, task: Task, gates: Map, seed: int) -> Tensor | N
     if gates.provenance.get("settings", {}).get("baseline") != "mean":
         return None
     task = task.for_tokenizer(model.tokenizer)
-    _, rows = encode_examples(model, task, task.ask("train", seed, MEAN_EXAMPLES))
+    _, rows = encode_examples(model, task, task.prompts("train", seed, MEAN_EXAMPLES))
     return mean_outputs(model, rows)
 
 

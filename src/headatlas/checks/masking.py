@@ -13,8 +13,8 @@ import numpy as np
 from headatlas.checks.controls import Head, matched_heads
 from headatlas.checks.measure import Answers, FloatArray
 from headatlas.checks.steps import Answering, Steps
-from headatlas.maps.spread import Change, mean_change
-from headatlas.models.edit import remove_heads
+from headatlas.stats.clustered import Change, mean_change
+from headatlas.models.edit import Edit
 from headatlas.tasks.functions import HIGH_ORDER, LOW_ORDER
 
 if TYPE_CHECKING:
@@ -73,11 +73,11 @@ def mask(
     """Mask heads (gate 0 at all positions), then `draws` times layer-matched random others."""
     chance = random.Random(f"controls {name} {len(heads)}")
     label = f"{name}, {len(heads)} heads"
-    chosen = answer(f"{label} masked", steps, remove_heads(spec, heads))
+    chosen = answer(f"{label} masked", steps, Edit.ablate(spec, heads))
     controls = []
     for number in range(1, draws + 1):
         drawn = matched_heads(heads, list(spec.heads()), chance)
-        controls.append(answer(f"{label}, random {number}", steps, remove_heads(spec, drawn)))
+        controls.append(answer(f"{label}, random {number}", steps, Edit.ablate(spec, drawn)))
     return Masks(tuple(heads), steps.questions, before, chosen, tuple(controls))
 
 

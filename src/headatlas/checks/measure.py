@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from headatlas.models.edit import Edit
-from headatlas.tasks.encoded import encode_examples, encode_fitting
+from headatlas.methods.encoding import encode_examples, encode_fitting
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model
@@ -45,7 +45,7 @@ class Questions:
             if left <= 0:
                 break
         if not names:
-            encode_examples(model, task, task.ask(split, seed, limit))  # says that nothing fits
+            encode_examples(model, task, task.prompts(split, seed, limit))  # says that nothing fits
         return cls(tuple(batches), tuple(names))
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from headatlas.maps.spread import mean_change
+from headatlas.stats.clustered import mean_change
 
 if TYPE_CHECKING:
     from headatlas.maps import Map

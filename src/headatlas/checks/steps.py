@@ -13,7 +13,7 @@ import torch
 from headatlas.checks.measure import Answers
 from headatlas.errors import TaskError
 from headatlas.models.edit import Edit
-from headatlas.tasks.encoded import encode_fitting
+from headatlas.methods.encoding import encode_fitting
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model
@@ -42,7 +42,7 @@ class Steps:
     ) -> Steps:
         """The test steps of up to `limit` questions, which the seed draws."""
         task = task.for_tokenizer(model.tokenizer)
-        asked = [each for each in task.ask("test") if each.function in functions]
+        asked = [each for each in task.prompts("test") if each.function in functions]
         names = list(dict.fromkeys(each.question for each in asked))
         chance = random.Random(f"{task.questions_hash} steps {seed}")
         kept = set(chance.sample(names, min(limit or len(names), len(names))))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from headatlas.checks.measure import Answers
-from headatlas.maps.spread import Change, mean_change
+from headatlas.stats.clustered import Change, mean_change
 
 STRENGTHS = (-1.0, 0.5, 1.0, 2.0)
 """Multiples of the direction that are added; the negative one should do the opposite."""

@@ -18,7 +18,7 @@ import numpy as np
 from headatlas.checks.held_out import gate_baseline, gate_matrix
 from headatlas.checks.measure import Keep, Questions, anew, answer
 from headatlas.maps.roles import SCORES, THRESHOLD
-from headatlas.maps.spread import mean_error
+from headatlas.stats.clustered import mean_se
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -163,10 +163,10 @@ def _interval(
         return float("nan"), float("nan")
     values = np.concatenate([difference for difference, _ in by_question])
     names = [name for _, asked in by_question for name in asked]
-    variance = mean_error(values, names) ** 2
+    variance = mean_se(values, names) ** 2
     freedom = len(set(names)) - 1
     if len(ends) > 1:
-        variance += mean_error(np.array(ends), [str(i) for i in range(len(ends))]) ** 2
+        variance += mean_se(np.array(ends), [str(i) for i in range(len(ends))]) ** 2
         freedom = min(freedom, len(ends) - 1)
     reach = float(t.ppf(0.975, freedom)) * float(np.sqrt(variance))
     mean = float(np.mean(ends))

@@ -54,7 +54,7 @@ def atlas(
 
     Store(out).check()
     ablation = Ablation(examples=QUICK_EXAMPLES) if quick else Ablation()
-    gating = Gating(steps=QUICK_STEPS, batch=BATCH) if quick else Gating(batch=BATCH)
+    gating = Gating(steps=QUICK_STEPS, batch_size=BATCH) if quick else Gating(batch_size=BATCH)
     loaded, checks = load_verified(model)
     run, written = run_and_draw(loaded, checks, load_task(ABLATED), ablation, 1, out)
     tasks = [load_task(name) for name in GATED]

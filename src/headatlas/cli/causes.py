@@ -41,7 +41,7 @@ def map_causes(
     ablation = load_map(runs[0].path)
     gating = {}
     for function in (str(each) for each in drawn.data["function"].to_numpy()):
-        runs.append(run_method(model, checks, task.only(function), Gating(batch=BATCH), SEEDS, out))
+        runs.append(run_method(model, checks, task.only(function), Gating(batch_size=BATCH), SEEDS, out))
         gating[function] = load_map(runs[-1].path)
     rows = compare_kinds(drawn, ablation, gating)
     show_agreement(rows)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from headatlas.cli import options as given
-from headatlas.cli.again import StoredModelOptions
+from headatlas.runs.reload import StoredModelOptions
 from headatlas.cli.screen import note, waiting
 from headatlas.errors import HeadAtlasError
 
@@ -49,7 +49,7 @@ def check(
       headatlas check atlas --task math --questions 32
     """
     with waiting("starting"):
-        from headatlas.cli.again import checkable_maps, load_verified_for, of_tasks, task_of
+        from headatlas.runs.reload import checkable_maps, load_verified_for, of_tasks, task_of
         from headatlas.cli.check_functions import ask_functions, show_functions
         from headatlas.cli.check_gating import ask_gating, show_gating
         from headatlas.cli.work import name_files

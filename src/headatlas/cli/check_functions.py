@@ -35,7 +35,7 @@ def ask_functions(
     from headatlas.checks.measure import Answers
     from headatlas.checks.steps import Steps, answer_steps
     from headatlas.cli.probe import read_suite
-    from headatlas.maps.selection import ranked_heads
+    from headatlas.maps.functions import ranked_heads
     from headatlas.methods.features import Reading
     from headatlas.models.edit import Edit
     from headatlas.runs.pieces import Pieces

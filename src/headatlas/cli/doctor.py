@@ -14,7 +14,7 @@ from headatlas.cli.screen import duration, size, stdout, waiting
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model
-    from headatlas.models.verify import Check
+    from headatlas.models.heads.verify import Check
     from headatlas.runs.estimate import Estimate
 
 
@@ -34,7 +34,7 @@ def doctor(
     """
     loaded = model.load()
     with waiting("verifying"):
-        from headatlas.models.verify import verify
+        from headatlas.models.heads.verify import verify
         from headatlas.runs.estimate import estimate
 
         checks = verify(loaded)
@@ -75,7 +75,7 @@ def _print_spec(model: Model) -> None:
         "d_head": str(spec.d_head),
         "parameters": f"{spec.parameters:,}",
         "dtype": spec.dtype,
-        "kernel": spec.kernel,
+        "attn_implementation": spec.attn_implementation,
         "context": f"{spec.context:,} tokens" if spec.context else "not stated",
         "device": str(model.hf.device),
         "edited at": ", ".join(sorted({layer.site for layer in spec.layers if layer})),

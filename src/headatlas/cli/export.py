@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from headatlas.cli import options as given
-from headatlas.cli.again import StoredModelOptions
+from headatlas.runs.reload import StoredModelOptions
 from headatlas.cli.screen import progress_bar, waiting
 from headatlas.errors import HeadAtlasError
 
@@ -56,12 +56,12 @@ def export(
     """
     with waiting("starting"):
         from headatlas.checks.held_out import HARD, best_seed, gate_matrix, held_out
-        from headatlas.cli.again import gating_maps, load_verified_for, of_tasks, task_of
+        from headatlas.runs.reload import gating_maps, load_verified_for, of_tasks, task_of
         from headatlas.cli.check_gating import show_held_out
         from headatlas.cli.model_card import write_card
         from headatlas.cli.work import name_files
         from headatlas.maps import Map
-        from headatlas.models.export import check_new_folder, export_model
+        from headatlas.models.load.export import check_new_folder, export_model
         from headatlas.runs.store import Store
 
     check_new_folder(out)

@@ -56,7 +56,7 @@ class GatingOptions:
     rate: Annotated[
         str | None, typer.Option(help="Learning rate of the free fit, START,END: 0.1,0.01.")
     ] = None
-    pushed_rate: Annotated[
+    pushed_learning_rate: Annotated[
         str | None, typer.Option(help="Learning rate of the pushed fits, START,END.")
     ] = None
     memory: Annotated[
@@ -71,7 +71,7 @@ class GatingOptions:
     clip: Annotated[
         float | None, typer.Option(min=0, help="Largest norm of a gradient; 0: any.")
     ] = None
-    settle: Annotated[
+    patience: Annotated[
         int | None,
         typer.Option(min=1, help="End a fit when no gate crossed 0.5 in so many updates."),
     ] = None
@@ -86,18 +86,18 @@ class GatingOptions:
         changes: dict[str, Any] = {
             "steps": self.steps,
             "pushed_steps": self.pushed_steps,
-            "batch": self.batch,
-            "rate": parse_rate(self.rate),
-            "pushed_rate": parse_rate(self.pushed_rate),
-            "memory": self.memory,
-            "pressure": self.pressure,
+            "batch": self.batch_size,
+            "rate": parse_rate(self.learning_rate),
+            "pushed_learning_rate": parse_rate(self.pushed_learning_rate),
+            "memory": self.beta2,
+            "pressure": self.regularization,
             "clamp": self.clamp,
-            "clip": self.clip,
-            "settle": self.settle,
+            "clip": self.max_grad_norm,
+            "patience": self.patience,
             "baseline": self.baseline.value,
         }
         changes = {name: value for name, value in changes.items() if value is not None}
-        if self.clip == 0:
+        if self.max_grad_norm == 0:
             changes["clip"] = None
         return Gating.published(**changes) if self.schedule == "paper" else Gating(**changes)
 

@@ -41,8 +41,8 @@ def list_things(kind: Annotated[Kind, typer.Argument(help="What to list.")]) -> 
 
 
 def _models() -> list[tuple[str, str]]:
-    from headatlas.models.cache import cache_folder
-    from headatlas.models.embedded import EMBEDDED
+    from headatlas.models.load.cache import cache_folder
+    from headatlas.models.load.embedded import EMBEDDED
 
     rows = [(EMBEDDED, "the embedded default")]
     for folder in sorted((cache_folder() / "models").glob("*/config.json")):

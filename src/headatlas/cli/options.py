@@ -79,13 +79,13 @@ class ModelOptions:
     def load(self) -> Model:
         """Load the model, with something to look at meanwhile."""
         with waiting("starting"):
-            from headatlas.models.load import load_model
+            from headatlas.models.load.loader import load_model
         with waiting(f"loading {self.model} (a GGUF file is converted once, which takes longer)"):
             return load_model(
                 self.model,
                 device=self.device,
                 dtype=self.dtype,
-                attention=self.attention,
+                attn_implementation=self.attn_implementation,
                 device_map=self.device_map,
                 download=self.download,
             )

@@ -105,7 +105,7 @@ def probe_suite(
     from headatlas.checks.probe import report_probe
     from headatlas.cli.check_functions import mark_again
     from headatlas.cli.work import draw_maps, run_method
-    from headatlas.maps.selection import function_table
+    from headatlas.maps.functions import function_table
     from headatlas.methods.features import Reading
     from headatlas.runs.store import Store
 
@@ -185,7 +185,7 @@ def show_probe(report: ProbeReport) -> None:
 
 def show_counts(drawn: Map) -> None:
     """Print how many heads count for every function, by both rules."""
-    from headatlas.maps.selection import head_counts
+    from headatlas.maps.functions import head_counts
 
     table = Table(box=None, pad_edge=False)
     for column in ("function", "by the elbow", "beyond chance", "both"):

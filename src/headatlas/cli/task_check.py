@@ -68,7 +68,7 @@ def check(
 def _fitting(model: str, download: bool) -> Callable[[Example], bool]:
     """Whether an example fits the context of a model."""
     with waiting(f"loading the tokenizer of {model}"):
-        from headatlas.models.load import load_tokenizer
+        from headatlas.models.load.loader import load_tokenizer
         from headatlas.models.tokens import encode
 
         tokenizer, context = load_tokenizer(model, download=download)

@@ -37,7 +37,7 @@ def show(
     chosen = files.load(task, download)
     chosen.split(split)
     with waiting(f"loading the tokenizer of {model}"):
-        from headatlas.models.load import load_tokenizer
+        from headatlas.models.load.loader import load_tokenizer
         from headatlas.models.tokens import encode
 
         tokenizer, context = load_tokenizer(model, download=download)
@@ -47,7 +47,7 @@ def show(
     sizes = ", ".join(f"{len(chosen.splits.get(name, ()))} {name}" for name in SPLITS)
     stdout.print(f"{chosen.name}: {chosen.description}", markup=False, highlight=False)
     stdout.print(f"{sizes}; form {chosen.form}; hash {chosen.hash[:16]}", highlight=False)
-    for example in chosen.ask(split, seed, n):
+    for example in chosen.prompts(split, seed, n):
         tokens = encode(tokenizer, example.prompt, example.target) if tokenizer else None
         _print(example, tokens)
         if tokens and context and len(tokens) > context:

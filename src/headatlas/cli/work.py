@@ -27,7 +27,7 @@ def load_verified(options: ModelOptions) -> tuple[Model, list[dict[str, Any]]]:
     """Load a model and put it through the checks; a model that fails is refused."""
     model = options.load()
     with waiting(f"verifying edits of single heads on {options.model}"):
-        from headatlas.models.verify import require_verified
+        from headatlas.models.heads.verify import require_verified
 
         checks = require_verified(model)
     return model, [asdict(check) for check in checks]

@@ -4,7 +4,7 @@
 """
 
 from headatlas.maps.aggregate import RULES, aggregate, bootstrap_interval
-from headatlas.maps.agreement import Agreement, agreement
+from headatlas.stats.agreement import Agreement, agreement
 from headatlas.maps.files import load_map, save_map
 from headatlas.maps.map import Map, combine, head_coordinates
 

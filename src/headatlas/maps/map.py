@@ -14,7 +14,7 @@ import xarray as xr
 from headatlas.errors import MapError
 
 if TYPE_CHECKING:
-    from headatlas.maps.agreement import Agreement
+    from headatlas.stats.agreement import Agreement
 
 HEAD_DIMS = ("layer", "head")
 
@@ -91,7 +91,7 @@ class Map:
 
     def agreement(self, other: Map, variable: str, **settings: Any) -> Agreement:
         """How far two maps agree on a variable; see `agreement`."""
-        from headatlas.maps.agreement import agreement
+        from headatlas.stats.agreement import agreement
 
         return agreement(self[variable], other[variable], **settings)
 

@@ -11,11 +11,11 @@ import torch
 
 from headatlas.errors import HeadAtlasError, TaskError
 from headatlas.maps import Map, head_coordinates
-from headatlas.maps.spread import mean_error
+from headatlas.stats.clustered import mean_se
 from headatlas.methods.method import Part, Report, provenance
-from headatlas.models.edit import remove_heads
+from headatlas.models.edit import Edit
 from headatlas.tasks import Example, Task
-from headatlas.tasks.encoded import encode_examples
+from headatlas.methods.encoding import encode_examples
 from headatlas.tasks.functions import in_order
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Ablation:
     def _drawn(self, task: Task, seed: int) -> list[Example]:
         if self.by_function:
             return whole_questions(task, seed, self.examples)
-        return task.ask("test", seed, self.examples)
+        return task.prompts("test", seed, self.examples)
 
     def _rows(
         self, model: Model, task: Task, examples: list[Example]
@@ -115,12 +115,12 @@ class Ablation:
         with torch.no_grad():
             plain = model.score(rows).mean().double()
             for layer, head in (head for each in parts for head in each["heads"]):
-                edit = remove_heads(spec, [(layer, head)])
+                edit = Edit.ablate(spec, [(layer, head)])
                 change = (model.score(rows, edit).mean().double() - plain).cpu().numpy()  # example
                 for number, own in enumerate(kinds.values()):
                     effect[number, layer, head] = change[own].mean()
                     questions = [used[i].question for i in own]
-                    error[number, layer, head] = mean_error(change[own], questions)
+                    error[number, layer, head] = mean_se(change[own], questions)
                 if report is not None:
                     report(f"seed {seed}, head {layer}.{head}")
         groups = {head: spec.kv_group(*head) for head in spec.heads()}
@@ -155,7 +155,7 @@ class Ablation:
 def whole_questions(task: Task, seed: int, limit: int | None) -> list[Example]:
     """All labelled test examples of questions that the seed draws, until there are `limit`."""
     steps: dict[str, list[Example]] = {}
-    for example in task.ask("test", seed):
+    for example in task.prompts("test", seed):
         if example.function is not None:
             steps.setdefault(example.question, []).append(example)
     if not steps:

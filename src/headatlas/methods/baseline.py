@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from headatlas.errors import TaskError
-from headatlas.maps.spread import mean_error, mean_interval, share_interval
+from headatlas.stats.clustered import mean_se, mean_interval, share_interval
 from headatlas.models.tokens import Tokens, common_prefix
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ def _cost(rows: Sequence[Tokens]) -> int:
 def _share_interval(right: FloatArray, questions: Sequence[str]) -> tuple[float, float]:
     """Wilson interval of a share, for as many examples as the questions are worth."""
     share, count = float(right.mean()), float(len(set(questions)))
-    error = mean_error(right, questions)
+    error = mean_se(right, questions)
     if 0 < share < 1 and error > 0:
         worth = share * (1 - share) / error**2
         count = min(max(worth, count), float(len(right)))

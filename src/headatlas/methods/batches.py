@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headatlas.tasks import Task
-from headatlas.tasks.encoded import encode_examples, encode_fitting
+from headatlas.methods.encoding import encode_examples, encode_fitting
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model

@@ -40,14 +40,14 @@ class Contrast:
     """
 
     steps: int = 200
-    batch: int = 8
-    rate: tuple[float, float] = (0.3, 0.05)
-    pressure: float = 0.1
+    batch_size: int = 8
+    learning_rate: tuple[float, float] = (0.3, 0.05)
+    regularization: float = 0.1
     margin: float = 5.0
     first: tuple[float, float] = (0.9, 1.0)
     clamp: float = 4.0
-    clip: float | None = 1.0
-    memory: float = 0.95
+    max_grad_norm: float | None = 1.0
+    beta2: float = 0.95
     enough: float | None = 0.95
 
     name: ClassVar[str] = "contrast"
@@ -65,7 +65,7 @@ class Contrast:
     def published(cls, **changes: Any) -> Contrast:
         """The schedule of the paper."""
         schedule = cls(
-            steps=500, batch=64, rate=(0.1, 0.01), first=(0.0, 1.0), memory=0.999, enough=None
+            steps=500, batch_size=64, learning_rate=(0.1, 0.01), first=(0.0, 1.0), beta2=0.999, enough=None
         )
         return replace(schedule, **changes)
 
@@ -84,7 +84,7 @@ class Contrast:
     def check(self, model: Model, task: TaskPairs, seeds: int = 1) -> list[str]:
         for pair in task.for_tokenizer(model.tokenizer):
             for each in pair:
-                EncodedBatches(model, each, self.batch, 0)[0]
+                EncodedBatches(model, each, self.batch_size, 0)[0]
         return []
 
     def run(
@@ -98,7 +98,7 @@ class Contrast:
     ) -> Map:
         """The gates of a seed."""
         pairs = [
-            tuple(EncodedBatches(model, each, self.batch, seed) for each in pair)
+            tuple(EncodedBatches(model, each, self.batch_size, seed) for each in pair)
             for pair in task.for_tokenizer(model.tokenizer)
         ]
         exists = existing_heads(model.spec)
@@ -120,7 +120,7 @@ class Contrast:
                 return False
             return float(losses[-len(pairs) :].mean()) <= -self.enough * self.margin
 
-        plan = Fit(self.steps, self.rate, -self.pressure, self.clamp, self.clip, self.memory)
+        plan = Fit(self.steps, self.learning_rate, -self.regularization, self.clamp, self.max_grad_norm, self.beta2)
         start = first_theta(model.spec, torch.Generator().manual_seed(seed), *self.first)
         try:
             fitted = fit_gates(start, exists, loss, plan, on_step, all_forgotten)

@@ -19,9 +19,9 @@ from headatlas.errors import HeadAtlasError
 from headatlas.maps import Map, head_coordinates
 from headatlas.methods.method import Part, Report, origin
 from headatlas.methods.own_answers import own_answers
-from headatlas.models.tokens import starts_of
+from headatlas.models.tokens import group_by_prefix
 from headatlas.tasks import Example, Task
-from headatlas.tasks.encoded import encode_fitting
+from headatlas.methods.encoding import encode_fitting
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model
@@ -191,7 +191,7 @@ class Features:
                 scale = each["scale"].to_numpy()[exists]
                 values.append(packed[:, exists].astype(np.float32) * scale[None, :, None])
                 used += each.data["example"].to_numpy().tolist()
-            asked = task.ask(split)
+            asked = task.prompts(split)
             z[split] = np.concatenate(values).astype(np.float32)
             labels[split] = [str(asked[i].function) for i in used]
             questions[split] = [asked[i].question for i in used]
@@ -239,7 +239,7 @@ def read_features(
 
 def _of_part(task: Task, part: Part) -> dict[int, Example]:
     """The labelled examples of a part, by their number in the split."""
-    examples = task.ask(part["split"])
+    examples = task.prompts(part["split"])
     place = {question: i for i, question in enumerate(dict.fromkeys(e.question for e in examples))}
     return {
         number: example
@@ -258,7 +258,7 @@ def _encode(model: Model, examples: dict[int, Example]) -> dict[int, Tokens]:
 def _blocks(rows: Sequence[Tokens]) -> list[dict[int, list[int]]]:
     """Rows to run, a few at a time, each with all the rows that it holds: a row that another one
     starts with is read there."""
-    hosts = {held[-1]: held for held in starts_of(rows)}
+    hosts = {held[-1]: held for held in group_by_prefix(rows)}
     return [
         {host: hosts[host] for host in list(hosts)[i : i + QUESTIONS]}
         for i in range(0, len(hosts), QUESTIONS)
@@ -296,6 +296,6 @@ def _frequencies(model: Model, task: Task) -> Counter[int]:
     """How often every token stands in the train questions; counted once a model and task."""
     known = _COUNTS.setdefault(model, {})
     if task.hash not in known:
-        _, rows = encode_fitting(model, task.ask("train"))
+        _, rows = encode_fitting(model, task.prompts("train"))
         known[task.hash] = Counter(token for row in rows for token in row.ids)
     return known[task.hash]

@@ -37,21 +37,21 @@ class Fit:
     """How gates are fitted: Adam with a learning rate that falls linearly, own clipping.
 
     `pressure` is λ: positive pushes every gate up, negative down, through the mean of the gates'
-    logits clamped to ±`clamp`. `memory` is Adam's β₂: a short fit wants a shorter one. `settle`
+    logits clamped to ±`clamp`. `memory` is Adam's β₂: a short fit wants a shorter one. `patience`
     ends the fit once no gate has crossed 0.5 in so many updates.
     """
 
     steps: int
-    rate: tuple[float, float]
-    pressure: float
+    learning_rate: tuple[float, float]
+    regularization: float
     clamp: float = 4.0
-    clip: float | None = 1.0
-    memory: float = 0.999
-    settle: int | None = None
+    max_grad_norm: float | None = 1.0
+    beta2: float = 0.999
+    patience: int | None = None
 
     def rate_at(self, step: int) -> float:
         """The learning rate of an update; after the last one it has reached its end."""
-        start, end = self.rate
+        start, end = self.learning_rate
         return start + (end - start) * step / self.steps
 
 
@@ -100,7 +100,7 @@ def fit_gates(
 ) -> Fitted:
     """Minimise loss(sigmoid(θ)) − λ · mean(clamp(θ)) over the heads that exist."""
     theta = start.clone().requires_grad_()
-    optimizer = torch.optim.Adam([theta], lr=plan.rate[0], betas=(0.9, plan.memory))
+    optimizer = torch.optim.Adam([theta], lr=plan.learning_rate[0], betas=(0.9, plan.beta2))
     losses = np.full(plan.steps, np.nan, np.float32)
     points = snapshot_steps(plan.steps)
     path = np.full((len(points), *start.shape), np.nan, np.float32)
@@ -111,19 +111,19 @@ def fit_gates(
         optimizer.zero_grad()
         with torch.enable_grad():
             task_loss = loss(theta.sigmoid(), step)
-            pressed = plan.pressure * theta[exists].clamp(-plan.clamp, plan.clamp).mean()
+            pressed = plan.regularization * theta[exists].clamp(-plan.clamp, plan.clamp).mean()
             (task_loss - pressed).backward()
         losses[step] = float(task_loss.detach())
         _check_loss(losses[: step + 1], theta.grad)
-        if plan.clip is not None:
-            torch.nn.utils.clip_grad_norm_([theta], plan.clip)
+        if plan.max_grad_norm is not None:
+            torch.nn.utils.clip_grad_norm_([theta], plan.max_grad_norm)
         optimizer.step()
         path[points == step + 1] = theta.detach().sigmoid().numpy()
         if on_step is not None:
             on_step(step, float(losses[step]))
         open_before, open_now = open_now, theta.detach() > 0
         unchanged = unchanged + 1 if torch.equal(open_before, open_now) else 0
-        if plan.settle is not None and unchanged >= plan.settle:
+        if plan.patience is not None and unchanged >= plan.patience:
             break
         if enough is not None and enough(losses[: step + 1]):
             break

@@ -16,9 +16,9 @@ from headatlas.methods.batches import EncodedBatches
 from headatlas.methods.fitting import Fit, Fitted, existing_heads, first_theta, fit_gates
 from headatlas.methods.method import Part, Report, provenance
 from headatlas.models.edit import Edit
-from headatlas.models.mean_output import MEAN_EXAMPLES, mean_outputs
+from headatlas.models.run.mean_output import MEAN_EXAMPLES, mean_outputs
 from headatlas.tasks import Task
-from headatlas.tasks.encoded import encode_examples
+from headatlas.methods.encoding import encode_examples
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model
@@ -56,14 +56,14 @@ class Gating:
     seeds: int = 1
     steps: int = 26
     pushed_steps: int | None = None
-    batch: int = 32
-    rate: tuple[float, float] = (0.3, 0.05)
-    pushed_rate: tuple[float, float] = (0.6, 0.1)
-    memory: float = 0.95
-    pressure: float = 0.1
+    batch_size: int = 32
+    learning_rate: tuple[float, float] = (0.3, 0.05)
+    pushed_learning_rate: tuple[float, float] = (0.6, 0.1)
+    beta2: float = 0.95
+    regularization: float = 0.1
     clamp: float = 4.0
-    clip: float | None = 1.0
-    settle: int | None = None
+    max_grad_norm: float | None = 1.0
+    patience: int | None = None
     baseline: str = "zero"
 
     name: ClassVar[str] = "gating"
@@ -71,17 +71,17 @@ class Gating:
     variable: ClassVar[str] = "facilitation"
 
     def __post_init__(self) -> None:
-        for name in ("seeds", "steps", "pushed_steps", "batch", "settle"):
+        for name in ("seeds", "steps", "pushed_steps", "batch", "patience"):
             if (value := getattr(self, name)) is not None and value < 1:
                 raise HeadAtlasError(f"gating needs {name} of at least 1, not {value}.")
-        for rate in (*self.rate, *self.pushed_rate):
+        for rate in (*self.learning_rate, *self.pushed_learning_rate):
             if not 0 < rate <= HIGHEST_RATE:
                 raise HeadAtlasError(f"a learning rate lies between 0 and 100, not at {rate}.")
-        if not 0 <= self.memory < 1:
-            raise HeadAtlasError(f"the memory of a fit lies between 0 and 1, not at {self.memory}.")
-        if not 0 < self.pressure < float("inf"):
+        if not 0 <= self.beta2 < 1:
+            raise HeadAtlasError(f"the memory of a fit lies between 0 and 1, not at {self.beta2}.")
+        if not 0 < self.regularization < float("inf"):
             raise HeadAtlasError(
-                f"the pressure λ is a positive number, not {self.pressure}: it is used both ways."
+                f"the pressure λ is a positive number, not {self.regularization}: it is used both ways."
             )
         for name in ("clamp", "clip"):
             if (value := getattr(self, name)) is not None and not value > 0:
@@ -92,7 +92,7 @@ class Gating:
     @classmethod
     def published(cls, **changes: Any) -> Gating:
         """The schedule of the paper; the gradient is clipped as in its authors' code."""
-        schedule = cls(steps=500, batch=64, rate=(0.1, 0.01), pushed_rate=(0.5, 0.1), memory=0.999)
+        schedule = cls(steps=500, batch_size=64, learning_rate=(0.1, 0.01), pushed_learning_rate=(0.5, 0.1), beta2=0.999)
         return replace(schedule, **changes)
 
     def settings(self) -> dict[str, Any]:
@@ -110,30 +110,30 @@ class Gating:
 
     def fits(self) -> dict[str, Fit]:
         """How the three fits go."""
-        pressures = {"free": 0.0, "plus": self.pressure, "minus": -self.pressure}
+        pressures = {"free": 0.0, "plus": self.regularization, "minus": -self.regularization}
         return {
             stage: Fit(
                 steps=self.steps if stage == "free" else self.pushed_steps or self.steps,
-                rate=self.rate if stage == "free" else self.pushed_rate,
-                pressure=pressures[stage],
+                rate=self.learning_rate if stage == "free" else self.pushed_learning_rate,
+                regularization=pressures[stage],
                 clamp=self.clamp,
-                clip=self.clip,
-                memory=self.memory,
-                settle=self.settle,
+                clip=self.max_grad_norm,
+                memory=self.beta2,
+                patience=self.patience,
             )
             for stage in STAGES
         }
 
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         task = task.for_tokenizer(model.tokenizer)
-        examples = task.ask("train", 0, LOOKED_AT)
+        examples = task.prompts("train", 0, LOOKED_AT)
         used, _ = encode_examples(model, task, examples)
         remarks = []
         if left_out := len(examples) - len(used):
             remarks.append(
                 f"{left_out} of {len(examples)} examples looked at are too long; such are left out"
             )
-        if (most := len(task.split("train"))) < self.batch:
+        if (most := len(task.split("train"))) < self.batch_size:
             remarks.append(f"'{task.name}' has {most} examples to fit gates on: so has a batch")
         return remarks
 
@@ -153,9 +153,9 @@ class Gating:
         exists = existing_heads(model.spec)
         vectors = None
         if self.baseline == "mean":
-            _, rows = encode_examples(model, task, task.ask("train", seed, MEAN_EXAMPLES))
+            _, rows = encode_examples(model, task, task.prompts("train", seed, MEAN_EXAMPLES))
             vectors = mean_outputs(model, rows)
-        batches = EncodedBatches(model, task, self.batch, seed)
+        batches = EncodedBatches(model, task, self.batch_size, seed)
         theta = first_theta(model.spec, torch.Generator().manual_seed(seed))
         fitted: dict[str, Fitted] = {}
         for stage, plan in self.fits().items():

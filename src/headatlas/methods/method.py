@@ -96,7 +96,7 @@ def origin(model: Model, method: Settled, seed: int) -> dict[str, Any]:
         "model_hash": model.fingerprint,
         "architecture": model.spec.architecture,
         "dtype": model.spec.dtype,
-        "kernel": model.spec.kernel,
+        "attn_implementation": model.spec.attn_implementation,
         "method": method.name,
         "method_version": method.version,
         "settings": method.settings(),

@@ -68,10 +68,10 @@ class Probing:
     width: int = 64
     hidden: int = 512
     dropout: float = 0.3
-    rate: float = 1e-4
-    decay: float = 0.01
+    learning_rate: float = 1e-4
+    weight_decay: float = 0.01
     epochs: int = 100
-    batch: int = 64
+    batch_size: int = 64
     shuffles: int = 2000
 
     name: ClassVar[str] = "probing"
@@ -84,8 +84,8 @@ class Probing:
                 raise HeadAtlasError(f"probing needs {name} of at least 1, not {value}.")
         if not 0 <= self.dropout < 1:
             raise HeadAtlasError(f"the dropout lies between 0 and 1, not at {self.dropout}.")
-        if not self.rate > 0:
-            raise HeadAtlasError(f"the learning rate is positive, not {self.rate}.")
+        if not self.learning_rate > 0:
+            raise HeadAtlasError(f"the learning rate is positive, not {self.learning_rate}.")
         Reading(self.tokens, self.answers)
 
     def settings(self) -> dict[str, Any]:
@@ -141,13 +141,13 @@ class Probing:
             torch.manual_seed(seed)
             probe = Probe(data.x.shape[-1] // 2, data.x.shape[1], classes, self)
             optimizer = torch.optim.AdamW(
-                probe.parameters(), self.rate, weight_decay=self.decay, fused=True
+                probe.parameters(), self.learning_rate, weight_decay=self.weight_decay, fused=True
             )
             labels = torch.tensor(data.labels)
             for _ in range(self.epochs):
                 probe.train()
                 total = 0.0
-                for chosen in torch.randperm(len(labels), generator=generator).split(self.batch):
+                for chosen in torch.randperm(len(labels), generator=generator).split(self.batch_size):
                     optimizer.zero_grad()
                     loss = nn.functional.cross_entropy(probe(data.x[chosen]), labels[chosen])
                     loss.backward()

@@ -14,12 +14,12 @@ from transformers.cache_utils import Cache
 
 from headatlas.errors import EditError, ModelError
 from headatlas.models.edit import Edit
-from headatlas.models.fingerprint import fingerprint
+from headatlas.models.load.fingerprint import fingerprint
 from headatlas.models.interface import listening
-from headatlas.models.reading import read_heads
-from headatlas.models.scoring import TargetScores, score_targets
+from headatlas.models.run.reading import read_heads
+from headatlas.models.run.scoring import TargetScores, score_targets
 from headatlas.models.spec import LayerSpec, ModelSpec
-from headatlas.models.survey import survey
+from headatlas.models.heads.survey import survey
 from headatlas.models.tokens import Tokens, encode, encode_prompt
 
 Reader = Callable[[int, Tensor, int], None]
@@ -45,7 +45,7 @@ class Model:
             layers=survey(hf),
             parameters=sum(p.numel() for p in hf.parameters()),
             dtype=str(hf.dtype).removeprefix("torch."),
-            kernel=str(config._attn_implementation),
+            attn_implementation=str(config._attn_implementation),
             context=getattr(config, "max_position_embeddings", None),
         )
         modules = dict(hf.named_modules())
@@ -74,14 +74,14 @@ class Model:
     @cached_property
     def continues_from_cache(self) -> bool:
         """Whether a text in two parts through a cache gives what it gives in one part."""
-        from headatlas.models.verify import continues_from_cache
+        from headatlas.models.heads.verify import continues_from_cache
 
         return continues_from_cache(self)
 
     @cached_property
     def packs(self) -> bool:
         """Whether rows packed into one, kept apart by a mask, score as they do alone."""
-        from headatlas.models.verify import packs
+        from headatlas.models.heads.verify import packs
 
         return packs(self)
 

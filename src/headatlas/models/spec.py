@@ -39,7 +39,7 @@ class ModelSpec:
     layers: tuple[LayerSpec | None, ...]
     parameters: int
     dtype: str
-    kernel: str
+    attn_implementation: str
     context: int | None
 
     @property

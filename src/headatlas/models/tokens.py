@@ -96,13 +96,13 @@ def common_prefix(rows: Sequence[Sequence[int]]) -> int:
     return min(len(first), len(last))
 
 
-def starts_of(rows: Sequence[Tokens]) -> list[list[int]]:
+def group_by_prefix(rows: Sequence[Tokens]) -> list[list[int]]:
     """Rows by number, gathered with those that they start with; the longest comes last.
 
     A model that only looks back gives the same for a row as for the start of a longer one, so the
     last of each list is all that has to run.
 
-    >>> starts_of([Tokens((1, 2), 1), Tokens((1, 3), 1), Tokens((1, 2, 3), 2)])
+    >>> group_by_prefix([Tokens((1, 2), 1), Tokens((1, 3), 1), Tokens((1, 2, 3), 2)])
     [[0, 2], [1]]
     """
     order = sorted(range(len(rows)), key=lambda i: rows[i].ids)

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator, MultipleLocator
 
 from headatlas.maps.causes import weak_functions
-from headatlas.maps.selection import ranked_heads
+from headatlas.maps.functions import ranked_heads
 from headatlas.plots.panels import MISSING, grid, heading, seeds_text, task_title, warn
 
 if TYPE_CHECKING:

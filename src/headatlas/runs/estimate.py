@@ -11,7 +11,7 @@ import torch
 from headatlas.models.edit import Edit
 from headatlas.models.model import Model
 from headatlas.models.tokens import Tokens
-from headatlas.models.watch import probe_tokens
+from headatlas.models.heads.watch import probe_tokens
 
 PREFIX, SUFFIX, ROWS = 64, 8, 32
 

@@ -54,7 +54,7 @@ def load_task(
     ("Q: {prompt}\\nA: {target}"), `instruction` is for the form `instruction`, and `file_format`
     says what the records are where they do not show it. `download` lets `hub:` use the network.
 
-    >>> load_task("antonym:instruction").ask(limit=1)[0].prompt.splitlines()[0]
+    >>> load_task("antonym:instruction").prompts(limit=1)[0].prompt.splitlines()[0]
     'Give the opposite of the word.'
     """
     base, words = split_name(str(name))
@@ -75,7 +75,7 @@ def _as_asked(task: Task, words: Sequence[str]) -> Task:
     for word in words:
         if word.startswith(ONLY):
             task = task.only(word.removeprefix(ONLY))
-    return task.put_as([word for word in words if not word.startswith(ONLY)])
+    return task.with_form([word for word in words if not word.startswith(ONLY)])
 
 
 def open_sources(name: str, download: bool = False) -> list[Source]:

@@ -121,7 +121,7 @@ class Task:
             )
         return self.splits[name]
 
-    def put_as(self, words: Sequence[str]) -> Task:
+    def with_form(self, words: Sequence[str]) -> Task:
         """The same task in another form: `["instruction"]`, `["icl=5", "chat"]`."""
         if not words:
             return self
@@ -156,7 +156,7 @@ class Task:
 
     # -- questions as the model gets them ---------------------------------------------------------
 
-    def ask(self, split: str = "test", seed: int = 0, limit: int | None = None) -> list[Example]:
+    def prompts(self, split: str = "test", seed: int = 0, limit: int | None = None) -> list[Example]:
         """The questions of a split, or `limit` of them that the seed draws, in their order.
 
         All come after the same solved examples; the questions of `examples` come alone.

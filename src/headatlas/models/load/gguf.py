@@ -23,8 +23,8 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from transformers.integrations.gguf.gguf_tokenizer_mapping import GGUF_PRE_TOKENIZER_SPLITS
 
 from headatlas.errors import ModelError
-from headatlas.models.cache import cache_folder, is_disk_full, made_once
-from headatlas.models.checkpoint import load_with_info
+from headatlas.models.load.cache import cache_folder, is_disk_full, made_once
+from headatlas.models.load.checkpoint import load_with_info
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from transformers import PreTrainedModel
 
 from headatlas.errors import ModelError
 from headatlas.models.spec import LayerSpec
-from headatlas.models.watch import Attention, Event, Projection, Weighting, watch
+from headatlas.models.heads.watch import Attention, Event, Projection, Weighting, watch
 
 
 def survey(model: PreTrainedModel) -> tuple[LayerSpec | None, ...]:

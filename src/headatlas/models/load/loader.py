@@ -25,9 +25,9 @@ from transformers.models.auto.modeling_auto import (
 from transformers.utils import logging as transformers_logging
 
 from headatlas.errors import HeadAtlasError, ModelError
-from headatlas.models.checkpoint import load_with_info
-from headatlas.models.embedded import EMBEDDED, embedded_file
-from headatlas.models.gguf import converted_folder
+from headatlas.models.load.checkpoint import load_with_info
+from headatlas.models.load.embedded import EMBEDDED, embedded_file
+from headatlas.models.load.gguf import converted_folder
 from headatlas.models.model import Model
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from headatlas.errors import EditError
 from headatlas.models.edit import Edit
-from headatlas.models.passes import logits_at, nowhere, pad_right
+from headatlas.models.run.passes import logits_at, nowhere, pad_right
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model

@@ -12,13 +12,13 @@ import numpy as np
 FloatArray = np.ndarray[Any, Any]
 
 
-def mean_error(values: FloatArray, questions: Sequence[str]) -> float:
+def mean_se(values: FloatArray, questions: Sequence[str]) -> float:
     """Standard error of the mean; examples of one question count as one draw.
 
     SE² = G / (G − 1) · Σ_g (Σ_{i ∈ g} (x_i − x̄))² / n² over G questions and n examples, which is
     the usual s² / n where every question has one example. NaN for fewer than two questions.
 
-    >>> mean_error(np.array([1.0, 2.0, 3.0]), ["a", "b", "c"])  # 1 / √3
+    >>> mean_se(np.array([1.0, 2.0, 3.0]), ["a", "b", "c"])  # 1 / √3
     0.5773502691896258
     """
     _, group = np.unique(np.asarray(questions), return_inverse=True)
@@ -32,7 +32,7 @@ def mean_interval(values: FloatArray, questions: Sequence[str]) -> tuple[float, 
     """Student's 95 % interval of the mean over examples of so many questions."""
     from scipy.stats import t
 
-    error, mean = mean_error(values, questions), float(values.mean())
+    error, mean = mean_se(values, questions), float(values.mean())
     if not math.isfinite(error) or not math.isfinite(mean):
         return math.nan, math.nan
     reach = float(t.ppf(0.975, len(set(questions)) - 1)) * error
@@ -90,7 +90,7 @@ def mean_change(
     """
     from scipy.stats import t
 
-    parts = [(mean_error(values, questions), len(set(questions)) - 1), (spread, freedom)]
+    parts = [(mean_se(values, questions), len(set(questions)) - 1), (spread, freedom)]
     variance = sum(error**2 for error, _ in parts)
     mean = float(values.mean())
     if not math.isfinite(variance) or not math.isfinite(mean):

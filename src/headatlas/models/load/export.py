@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from headatlas.errors import EditError, StoreError
-from headatlas.models.cache import made_once
+from headatlas.models.load.cache import made_once
 from headatlas.models.edit import Edit
 from headatlas.models.model import Model
-from headatlas.models.survey import head_columns
+from headatlas.models.heads.survey import head_columns
 
 
 def fold_gates(model: Model, gate: Tensor) -> dict[str, Tensor]:

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 from torch.overrides import TorchFunctionMode
 
-from headatlas.models.passes import Places, project_only
+from headatlas.models.run.passes import Places, project_only
 from headatlas.models.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _block_mask(owner: Tensor, dtype: torch.dtype) -> Tensor:
     return mask.masked_fill(~seen, torch.finfo(dtype).min)[None, None]  # 1 1 token token
 
 
-def looks_everywhere(model: Model) -> bool:
+def has_full_attention(model: Model) -> bool:
     """Whether no layer has a window of its own, which a mask from outside would replace."""
     config = model.hf.config.get_text_config(decoder=True)
     windows = ("sliding_window", "attention_chunk_size", "window_size", "attention_window")

@@ -35,7 +35,7 @@ class StoredModelOptions(ModelOptions):
             model=self.model or str(facts["model"]),
             device=self.device,
             dtype=self.dtype or str(facts["dtype"]),
-            attention=self.attention or str(facts["kernel"]),
+            attn_implementation=self.attn_implementation or str(facts["attn_implementation"]),
             device_map=self.device_map,
             download=self.download,
         )
@@ -55,7 +55,7 @@ def gating_maps(folder: Path, name: str | None = None) -> dict[str, Map]:
 def checkable_maps(folder: Path, name: str | None = None) -> dict[str, Map]:
     """The maps of a run's folder that have checks, or the one that is named."""
     from headatlas.maps.roles import is_gating
-    from headatlas.maps.selection import is_probing
+    from headatlas.maps.functions import is_probing
 
     found = {
         file: each
@@ -95,7 +95,7 @@ def of_tasks(maps: dict[str, Map], tasks: list[Task], folder: Path) -> dict[str,
 def load_verified_for(drawn: Map, options: StoredModelOptions) -> Model:
     """The model of a map, verified; another one is a mistake."""
     from headatlas.cli.screen import waiting
-    from headatlas.models.verify import require_verified
+    from headatlas.models.heads.verify import require_verified
 
     model = options.load_for(drawn)
     facts = drawn.provenance

@@ -12,9 +12,9 @@ from torch import Tensor
 from transformers.cache_utils import Cache
 
 from headatlas.models.edit import Edit
-from headatlas.models.packing import attends_in_chunks, packed_logits, packing_pays
-from headatlas.models.passes import logits_at, pad_right, repeat_cache, run_prefix
-from headatlas.models.tokens import Tokens, common_prefix, starts_of
+from headatlas.models.run.packing import attends_in_chunks, packed_logits, packing_pays
+from headatlas.models.run.passes import logits_at, pad_right, repeat_cache, run_prefix
+from headatlas.models.tokens import Tokens, common_prefix, group_by_prefix
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model
@@ -72,7 +72,7 @@ def score_targets(
     edit.check_rows(len(rows))
     numbers = [[i] for i in range(len(rows))]
     if share is not False and edit.rows == 1:
-        numbers = starts_of(rows)
+        numbers = group_by_prefix(rows)
     asked = [[rows[i] for i in each] for each in numbers]
     everything, rows = rows, [each[-1] for each in asked]
     if pack is None:

@@ -17,12 +17,12 @@ from torch.func import functional_call
 
 from headatlas.errors import VerificationError
 from headatlas.models.edit import Edit
-from headatlas.models.packing import looks_everywhere
-from headatlas.models.passes import pad_right
+from headatlas.models.run.packing import has_full_attention
+from headatlas.models.run.passes import pad_right
 from headatlas.models.spec import Head
-from headatlas.models.survey import head_columns
+from headatlas.models.heads.survey import head_columns
 from headatlas.models.tokens import Tokens
-from headatlas.models.watch import probe_tokens
+from headatlas.models.heads.watch import probe_tokens
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model
@@ -226,7 +226,7 @@ def continues_from_cache(model: Model) -> bool:
 
 def packs(model: Model) -> bool:
     """Whether rows packed into one score as they do alone, also with gradient."""
-    return looks_everywhere(model) and _scores_as_alone(model, share=True, pack=True)
+    return has_full_attention(model) and _scores_as_alone(model, share=True, pack=True)
 
 
 @torch.no_grad()

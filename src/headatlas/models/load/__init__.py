@@ -1,0 +1,1 @@
+"""Models from the hub, folders, GGUF files and the embedded package; and back to disk."""

@@ -1,0 +1,1 @@
+"""Running a model: scoring targets, sharing prefixes, packing rows, reading head outputs."""

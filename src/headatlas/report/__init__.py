@@ -1,1 +1,0 @@
-"""Report: the atlas as one HTML file, made from stored maps."""

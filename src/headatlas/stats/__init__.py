@@ -1,0 +1,1 @@
+"""Statistics of maps and answers: intervals, agreement, permutation. Never imports torch."""
