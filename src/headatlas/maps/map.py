@@ -1,10 +1,11 @@
-"""The map type: labelled numbers per head, with where they came from."""
+"""The map type: labelled numbers per head, with their provenance."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,21 +15,25 @@ import xarray as xr
 from headatlas.errors import MapError
 
 if TYPE_CHECKING:
-    from headatlas.stats.agreement import Agreement
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from headatlas.maps.compare import Comparison
 
 HEAD_DIMS = ("layer", "head")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Map:
     """One or more numbers per head, for one model and task.
 
-    `data` is a dataset whose variables end in the dimensions (`layer`, `head`); further dimensions
-    such as `seed` or `function` come before. Heads that do not exist are NaN. `provenance` says
-    how the numbers were obtained; it is plain data and is saved with them.
+    `data` is an `xarray.Dataset` whose variables end in the dimensions (`layer`, `head`); further
+    dimensions such as `seed` or `function` come before. Heads that do not exist are NaN.
+    `provenance` says how the numbers were obtained; it is plain data and saved with them.
 
     >>> effect = np.zeros((2, 3))
-    >>> Map.of({"effect": (("layer", "head"), effect)}, {"method": "ablation"})["effect"].shape
+    >>> head_map = Map.of({"effect": (("layer", "head"), effect)}, {"method": "ablation"})
+    >>> head_map["effect"].shape
     (2, 3)
     """
 
@@ -60,27 +65,63 @@ class Map:
         return cls(data.assign_coords(numbered | dict(coordinates or {})), provenance)
 
     def __getitem__(self, name: str) -> xr.DataArray:
-        if name not in self.data.data_vars:
+        """A variable, or a coordinate such as `seed`, `function` or `kv_group`."""
+        if name not in self.data.variables:
             have = ", ".join(map(str, self.data.data_vars))
-            raise MapError(f"no variable '{name}' in this map: it has {have}.")
+            beside = ", ".join(map(str, self.data.coords))
+            raise MapError(
+                f"no variable '{name}' in this map: it has {have} (coordinates {beside})."
+            )
         return self.data[name]
 
     @property
     def variables(self) -> list[str]:
+        """Names of the variables."""
         return [str(name) for name in self.data.data_vars]
 
     @property
+    def name(self) -> str:
+        """What the map's file is called: model, task, method and a hash of content and settings."""
+        from headatlas.maps.naming import group_hash, map_name
+
+        facts = self.provenance
+        group = group_hash(
+            str(facts.get("model_hash")),
+            str(facts.get("task_hash")),
+            str(facts.get("method")),
+            int(facts.get("method_version", 0)),
+            dict(facts.get("settings", {})),
+        )
+        names = (str(facts.get(key, "unknown")) for key in ("model", "task", "method"))
+        return map_name(*names, group)
+
+    @property
     def digest(self) -> str:
-        """Short hash of the map's numbers: what stands beside them does not change it."""
-        found = hashlib.sha256()
+        """Short hash of the map's numbers; coordinates and provenance do not change it."""
+        digest = hashlib.sha256()
         for name in sorted(self.variables):
             values = self.data[name]
-            found.update(f"{name} {values.dims} {values.shape}".encode())
-            found.update(np.ascontiguousarray(values.to_numpy(), np.float64).tobytes())
-        return found.hexdigest()[:16]
+            digest.update(f"{name} {values.dims} {values.shape}".encode())
+            digest.update(np.ascontiguousarray(values.to_numpy(), np.float64).tobytes())
+        return digest.hexdigest()[:16]
+
+    def sel(self, **labels: Any) -> Map:
+        """The map at some labels, as `xarray.Dataset.sel`: `gates.sel(seed=0)`.
+
+        Layer and head stay dimensions: `sel(layer=3)` gives a map of one layer.
+        """
+        kept = {
+            dim: [label] if dim in HEAD_DIMS and np.isscalar(label) else label
+            for dim, label in labels.items()
+        }
+        try:
+            return Map(self.data.sel(kept), self.provenance)
+        except (KeyError, ValueError, IndexError) as error:
+            detail = str(error.args[0] if error.args else error)
+            raise MapError(f"nothing at {labels} in this map: {detail}.") from error
 
     def aggregate(self, rule: str, dim: str = "seed", *, skip_missing: bool = False) -> Map:
-        """The map with one dimension summed up: mean, median, always (min) or any (max).
+        """The map with one dimension aggregated: mean, median, always (min) or any (max).
 
         A head that lacks a number for some entries has none in the result, unless `skip_missing`.
         """
@@ -89,11 +130,11 @@ class Map:
         data = aggregate(self.data, rule, dim, skip_missing=skip_missing)
         return Map(data, {**self.provenance, "aggregated": rule})
 
-    def agreement(self, other: Map, variable: str, **settings: Any) -> Agreement:
-        """How far two maps agree on a variable; see `agreement`."""
-        from headatlas.stats.agreement import agreement
+    def agreement(self, other: Map, **settings: Any) -> Comparison:
+        """How far two maps agree, with signs aligned and seeds averaged; see `compare_maps`."""
+        from headatlas.maps.compare import compare_maps
 
-        return agreement(self[variable], other[variable], **settings)
+        return compare_maps(self, other, **settings)
 
     def roles(self, rule: str | None = "always", threshold: float = 0.5) -> xr.DataArray:
         """The role that gating gives every head, in words; see `maps.roles`."""
@@ -101,11 +142,44 @@ class Map:
 
         return roles(self, rule, threshold)
 
+    def top(self, n: int = 10) -> pd.DataFrame:
+        """The `n` most important heads, each with its interval and corrected p-value.
+
+        A map of functions has `n` heads per function. See `maps.ranking` for what is ranked.
+        """
+        from headatlas.maps.ranking import top_heads
+
+        return top_heads(self, n)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """All heads as a table, the most important first: what `tables/*.heads.csv` holds."""
+        from headatlas.maps.ranking import ranked_table
+
+        return ranked_table(self)
+
+    def plot(self, figure: str = "heatmap", **settings: Any) -> Figure:
+        """Draw the map; `headatlas list figures` names the figures."""
+        from headatlas.plots import draw
+
+        return draw(figure, self, **settings)
+
     def save(self, path: str | Path) -> Path:
         """Write the map as netCDF; the file appears whole or not at all."""
         from headatlas.maps.files import save_map
 
         return save_map(self, path)
+
+    def __repr__(self) -> str:
+        facts = self.provenance
+        sizes = ", ".join(f"{name}: {size}" for name, size in self.data.sizes.items())
+        origin = " of ".join(str(facts[key]) for key in ("method", "task") if key in facts)
+        model = f" on {facts['model']}" if "model" in facts else ""
+        return f"<Map {origin}{model} ({sizes}): {', '.join(self.variables)}>"
+
+    def _repr_html_(self) -> str:
+        from headatlas.plots import default_figure, figure_html
+
+        return f"<p>{escape(repr(self))}</p>{figure_html(default_figure(self), self)}"
 
 
 def head_coordinates(

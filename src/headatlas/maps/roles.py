@@ -1,4 +1,4 @@
-"""What gating says of every head: its role, how stable it is, and tables of it.
+"""What gating says about every head: its role, and how stable it is over seeds.
 
 Roles come from facilitation F, interference N and irrelevance R, each in [0, 1]: a head has the
 role whose score reaches the threshold.
@@ -6,7 +6,6 @@ role whose score reaches the threshold.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -14,13 +13,13 @@ import numpy as np
 import xarray as xr
 
 from headatlas.errors import MapError
-from headatlas.maps.aggregate import bootstrap_interval
+from headatlas.maps.order import Head, heads_by
+from headatlas.stats.overlap import Overlap, overlap
 
 if TYPE_CHECKING:
     from headatlas.maps.map import Map
 
 THRESHOLD = 0.5
-LEAST_SEEDS = 5
 FACILITATING, INTERFERING, BOTH = "facilitating", "interfering", "both"
 IRRELEVANT, UNDECIDED = "irrelevant", "undecided"
 SCORES = {
@@ -31,13 +30,13 @@ SCORES = {
 
 
 def roles(scores: Map, rule: str | None = "always", threshold: float = THRESHOLD) -> xr.DataArray:
-    """The role of every head, as words: layer × head, or seed × layer × head without a rule.
+    """The role of every head in words: layer × head, or seed × layer × head without a rule.
 
     With the rule `always` a head has a role if every seed says so, with `any` if at least one
-    does; a head that is facilitating and interfering (in different seeds, as a rule) is `both`, one
+    does; a head that is facilitating and interfering (usually in different seeds) is `both`, one
     without a role `undecided`. Heads that do not exist have the empty role.
     """
-    _check(scores, threshold)
+    check_gating(scores, threshold)
     data = (scores.aggregate(rule) if rule is not None else scores).data
     above = {name: data[name].to_numpy() >= threshold for name in SCORES}
     facilitates, interferes = above["facilitation"], above["interference"]
@@ -56,26 +55,27 @@ def roles(scores: Map, rule: str | None = "always", threshold: float = THRESHOLD
 
 
 def shares(scores: Map, threshold: float = THRESHOLD) -> dict[str, dict[str, float]]:
-    """Share of heads with F, and with N, of at least the threshold, always and ever.
+    """Share of heads with F, and with N, of at least the threshold, always and in any seed.
 
     >>> shares(gates)["always"]["facilitation"]  # doctest: +SKIP
     0.07
     """
-    _check(scores, threshold)
+    check_gating(scores, threshold)
     table: dict[str, dict[str, float]] = {}
     for rule in ("always", "any"):
-        summed = scores.aggregate(rule)
+        aggregated = scores.aggregate(rule)
         table[rule] = {}
         for name in ("facilitation", "interference"):
-            values = summed[name].to_numpy()
+            values = aggregated[name].to_numpy()
             values = values[np.isfinite(values)]
             table[rule][name] = float((values >= threshold).mean())
     return table
 
 
 def unstable_heads(scores: Map, threshold: float = THRESHOLD) -> list[tuple[int, int, int, int]]:
-    """Heads that facilitate in some seeds and interfere in others: layer, head, seeds of each."""
-    _check(scores, threshold)
+    """Heads that facilitate in some seeds and interfere in others: layer, head, number of seeds
+    that say the one, and number that say the other."""
+    check_gating(scores, threshold)
     above = [scores[name] >= threshold for name in ("facilitation", "interference")]
     facilitates, interferes = (each.sum("seed") for each in above)
     concerned = (above[0] | above[1]).sum("seed")  # one seed that says both is not two
@@ -92,36 +92,24 @@ def unstable_heads(scores: Map, threshold: float = THRESHOLD) -> list[tuple[int,
     ]
 
 
-@dataclass(frozen=True)
-class Overlap:
-    """Heads that two sets have in common, as a share of their union (Jaccard), and by chance."""
-
-    common: int
-    union: int
-    expected: float
-
-    @property
-    def share(self) -> float:
-        return self.common / self.union if self.union else float("nan")
-
-
-def overlap(one: xr.DataArray, other: xr.DataArray, threshold: float = THRESHOLD) -> Overlap:
-    """Overlap of the heads of which two scores (layer × head) reach the threshold."""
+def role_overlap(one: xr.DataArray, other: xr.DataArray, threshold: float = THRESHOLD) -> Overlap:
+    """Overlap of the heads for which two scores (layer × head) reach the threshold."""
     if one.shape != other.shape:
         raise MapError(f"the maps are of different models: {one.size} and {other.size} heads.")
     exists = np.isfinite(one.to_numpy()) & np.isfinite(other.to_numpy())
-    a, b = (each.to_numpy()[exists] >= threshold for each in (one, other))
-    chance = a.sum() * b.sum() / max(1, a.size)
-    together = a.sum() + b.sum() - chance
-    expected = float(chance / together) if together else float("nan")
-    return Overlap(int((a & b).sum()), int((a | b).sum()), expected)
+    first, second = (_heads_above(values.where(exists), threshold) for values in (one, other))
+    return overlap(first, second, int(exists.sum()))
+
+
+def _heads_above(values: xr.DataArray, threshold: float) -> list[Head]:
+    return heads_by(values.where(values >= threshold))
 
 
 def seed_overlap(scores: Map, variable: str, threshold: float = THRESHOLD) -> float:
     """Mean overlap (Jaccard) of the heads above the threshold, over all pairs of seeds."""
     values = scores[variable]
     pairs = [
-        overlap(values.isel(seed=i), values.isel(seed=j), threshold).share
+        role_overlap(values.isel(seed=i), values.isel(seed=j), threshold).share
         for i, j in combinations(range(values.sizes["seed"]), 2)
     ]
     return float(np.nanmean(pairs)) if np.isfinite(pairs).any() else float("nan")
@@ -133,42 +121,15 @@ def cumulative(values: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
     return finite, np.arange(1, len(finite) + 1) / max(1, len(finite))
 
 
-def head_table(scores: Map, threshold: float = THRESHOLD) -> list[dict[str, int | float | str]]:
-    """One row a head: its roles, and every score always, ever and on average over seeds.
-
-    The 95 % bootstrap interval of the average is left empty with fewer than five seeds.
-    """
-    _check(scores, threshold)
-    summed = {rule: scores.aggregate(rule) for rule in ("always", "any", "mean")}
-    bounds = {name: bootstrap_interval(scores[name]) for name in SCORES}
-    few = scores.data.sizes["seed"] < LEAST_SEEDS
-    named = {rule: roles(scores, rule, threshold) for rule in ("always", "any")}
-    rows: list[dict[str, int | float | str]] = []
-    layers, heads = scores.data["layer"].to_numpy(), scores.data["head"].to_numpy()
-    for i, j in np.argwhere(named["any"].to_numpy() != ""):
-        row: dict[str, int | float | str] = {"layer": int(layers[i]), "head": int(heads[j])}
-        for rule, role in named.items():
-            row[f"role_{rule}"] = str(role.to_numpy()[i, j])
-        for name in ("facilitation", "interference"):
-            values = scores[name].transpose("seed", ...).to_numpy()[:, i, j]
-            row[f"seeds_{SCORES[name]}"] = int((values >= threshold).sum())
-        for name in SCORES:
-            for rule, each in summed.items():
-                row[f"{name}_{rule}"] = float(each[name].to_numpy()[i, j])
-            low, high = bounds[name].to_numpy()[:, i, j].tolist()
-            row[f"{name}_low"], row[f"{name}_high"] = ("", "") if few else (low, high)
-        rows.append(row)
-    return rows
+def is_gating(head_map: Map) -> bool:
+    """Whether a map has the scores that roles are read from."""
+    return set(SCORES) <= set(head_map.variables)
 
 
-def is_gating(scores: Map) -> bool:
-    """Whether a map has what roles are read from."""
-    return set(SCORES) <= set(scores.variables)
-
-
-def _check(scores: Map, threshold: float) -> None:
+def check_gating(scores: Map, threshold: float) -> None:
+    """Raise unless the map has roles and the threshold makes sense."""
     if not is_gating(scores):
         method = scores.provenance.get("method", "another method")
-        raise MapError(f"roles are read from maps of gating, but this one is of {method}.")
+        raise MapError(f"roles are read from gating maps, but this one is a map of {method}.")
     if not 0 < threshold < 1:
         raise MapError(f"the threshold of a role lies between 0 and 1, not at {threshold}.")

@@ -1,5 +1,7 @@
 """Methods: each measures every head for a task and returns a map."""
 
+from typing import Any
+
 from headatlas.methods.ablation import Ablation
 from headatlas.methods.contrast import Contrast
 from headatlas.methods.gating import Gating
@@ -8,8 +10,7 @@ from headatlas.methods.probing import Probing
 
 __all__ = ["METHODS", "Ablation", "Contrast", "Gating", "Method", "Probing"]
 
-METHODS: dict[str, type[Method]] = {
-    Ablation.name: Ablation,
-    Gating.name: Gating,
-    Probing.name: Probing,
+METHODS: dict[str, type[Method[Any]]] = {
+    method.name: method for method in (Ablation, Gating, Probing, Contrast)
 }
+"""A new method is one file and one name here."""

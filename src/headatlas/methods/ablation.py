@@ -10,12 +10,12 @@ import numpy as np
 import torch
 
 from headatlas.errors import HeadAtlasError, TaskError
-from headatlas.maps import Map, head_coordinates
-from headatlas.stats.clustered import mean_se
-from headatlas.methods.method import Part, Report, provenance
-from headatlas.models.edit import Edit
-from headatlas.tasks import Example, Task
+from headatlas.maps import Map
 from headatlas.methods.encoding import encode_examples
+from headatlas.methods.method import Inputs, Part, Report, beginning, provenance
+from headatlas.models.edit import Edit
+from headatlas.stats.clustered import mean_se
+from headatlas.tasks import Example, Task
 from headatlas.tasks.functions import in_order
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ class Ablation:
 
     `effect[l,h]` = mean log P(target | head (l,h) removed) − mean log P(target), where the mean is
     over a target's tokens, then over examples. Negative: the task needs the head. `effect_se` is
-    the standard error of that mean over questions, for the solved examples at hand. `heads`
-    restricts the work to some heads, the others are NaN; `examples` to so many test examples, drawn
-    by the seed (`None`: all). With `by_function`, whole questions are drawn until there are so many
-    examples, and every cognitive function that their steps need has an effect of its own.
+    the standard error of that mean over questions, for the demonstrations at hand. `heads`
+    restricts the work to some heads, the others are NaN; `examples` is the number of test examples,
+    drawn by the seed (`None`: all). With `by_function`, whole questions are drawn until there are
+    that many examples, and every cognitive function that their steps need has its own effect.
 
     >>> Ablation(examples=8).settings()
     {'examples': 8}
@@ -46,16 +46,24 @@ class Ablation:
     name: ClassVar[str] = "ablation"
     version: ClassVar[int] = 2
     variable: ClassVar[str] = "effect"
+    subject: ClassVar[type] = Task
 
     def __post_init__(self) -> None:
         if self.heads is not None and not self.heads:
             raise HeadAtlasError("no heads were given: name some, or leave heads out for all.")
+        if isinstance(self.heads, str) or not all(_is_head(head) for head in self.heads or ()):
+            raise HeadAtlasError(
+                f"heads are pairs (layer, head), such as ((0, 1), (3, 5)), not {self.heads!r}."
+            )
         if self.examples is not None and self.examples < 2:
             raise HeadAtlasError(f"ablation needs at least 2 examples, not {self.examples}.")
 
     def settings(self) -> dict[str, Any]:
         only = {"by_function": True} if self.by_function else {}
         return {"examples": self.examples, **only}
+
+    def inputs(self) -> tuple[()]:
+        return ()
 
     def parts(self, spec: ModelSpec) -> list[Part]:
         """One part a layer."""
@@ -70,16 +78,16 @@ class Ablation:
 
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         task = task.for_tokenizer(model.tokenizer)
-        examples = self._drawn(task, 0)
+        examples = self._sample(task, 0)
         used, _ = self._rows(model, task, examples)
         remarks = []
         if left_out := len(examples) - len(used):
             remarks.append(f"{left_out} of {len(examples)} examples are too long and are left out")
-        if seeds > 1 and examples == self._drawn(task, 1):
-            remarks.append("the seeds differ in nothing: all questions are asked, as they stand")
+        if seeds > 1 and examples == self._sample(task, 1):
+            remarks.append("all seeds are the same: every test question is used, in one form")
         return remarks
 
-    def _drawn(self, task: Task, seed: int) -> list[Example]:
+    def _sample(self, task: Task, seed: int) -> list[Example]:
         if self.by_function:
             return whole_questions(task, seed, self.examples)
         return task.prompts("test", seed, self.examples)
@@ -102,47 +110,50 @@ class Ablation:
         *,
         part: Part | None = None,
         report: Report | None = None,
+        inputs: Inputs | None = None,
     ) -> Map:
         """The map of a task; with `part`, only its heads."""
+        coordinates = beginning(model, seed)
         parts = [part] if part is not None else self.parts(model.spec)
         task = task.for_tokenizer(model.tokenizer)
-        examples = self._drawn(task, seed)
+        examples = self._sample(task, seed)
         used, rows = self._rows(model, task, examples)
-        kinds = self._kinds(used)
+        groups = self._groups(used)
         spec = model.spec
-        effect = np.full((len(kinds), spec.n_layers, spec.n_heads), np.nan)
+        effect = np.full((len(groups), spec.n_layers, spec.n_heads), np.nan)
         error = np.full_like(effect, np.nan)
         with torch.no_grad():
             plain = model.score(rows).mean().double()
             for layer, head in (head for each in parts for head in each["heads"]):
                 edit = Edit.ablate(spec, [(layer, head)])
                 change = (model.score(rows, edit).mean().double() - plain).cpu().numpy()  # example
-                for number, own in enumerate(kinds.values()):
+                for number, own in enumerate(groups.values()):
                     effect[number, layer, head] = change[own].mean()
                     questions = [used[i].question for i in own]
                     error[number, layer, head] = mean_se(change[own], questions)
                 if report is not None:
                     report(f"seed {seed}, head {layer}.{head}")
-        groups = {head: spec.kv_group(*head) for head in spec.heads()}
         facts = {
             "examples_used": len(rows),
+            "questions_used": len({example.question for example in used}),
             "examples_too_long": len(examples) - len(rows),
             "baseline_logprob": float(plain.mean()),
         }
-        dims: tuple[str, ...] = ("seed", "layer", "head")  # of the plain map: its one kind is all
+        dims: tuple[str, ...] = ("seed", "layer", "head")
         names: dict[str, Any] = {}
         if self.by_function:
             dims = ("function", *dims)
-            names = {"function": list(kinds)}
+            counts = [len({used[i].question for i in own}) for own in groups.values()]
+            names = {"function": list(groups), "questions": (("function",), counts)}
             effect, error = effect[:, None], error[:, None]
         return Map.of(
             {"effect": (dims, effect), "effect_se": (dims, error)},
             provenance(model, task, self, seed) | facts,
-            {"seed": [seed]} | names | head_coordinates(groups, effect.shape[-2:]),
+            coordinates | names,
         )
 
-    def _kinds(self, examples: list[Example]) -> dict[str, list[int]]:
-        """The examples by number that are summed up together: all, or those of each function."""
+    def _groups(self, examples: list[Example]) -> dict[str, list[int]]:
+        """The examples, by number, that one effect is the mean of: all, or each function's."""
         if not self.by_function:
             return {"": list(range(len(examples)))}
         labels = [str(example.function) for example in examples]
@@ -161,9 +172,13 @@ def whole_questions(task: Task, seed: int, limit: int | None) -> list[Example]:
     if not steps:
         raise TaskError(f"no test example of '{task.name}' says what function it needs.")
     order = random.Random(f"{task.questions_hash} whole {seed}").sample(list(steps), len(steps))
-    drawn: list[Example] = []
+    sampled: list[Example] = []
     for question in order:
-        if limit is not None and len(drawn) >= limit:
+        if limit is not None and len(sampled) >= limit:
             break
-        drawn += steps[question]
-    return drawn
+        sampled += steps[question]
+    return sampled
+
+
+def _is_head(head: object) -> bool:
+    return isinstance(head, tuple | list) and [type(number) for number in head] == [int, int]

@@ -1,4 +1,4 @@
-"""What the untouched model can do: accuracy, log-probability of targets, and chance."""
+"""The baseline of a task: what the untouched model scores on it, and what chance gives."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 
 from headatlas.errors import TaskError
-from headatlas.stats.clustered import mean_se, mean_interval, share_interval
+from headatlas.stats.clustered import mean_interval, mean_se
+from headatlas.stats.intervals import share_interval
 from headatlas.models.tokens import Tokens, common_prefix
 
 if TYPE_CHECKING:
@@ -23,11 +23,21 @@ if TYPE_CHECKING:
 
 FloatArray = np.ndarray[Any, Any]
 
-SIZE = 16
-"""Questions after one prefix."""
+BATCH_SIZE = 16
+"""Questions that share one prefix."""
 
 PASS_COST = 32
-"""What a pass of its own costs, in tokens."""
+"""The overhead of a separate pass, in tokens."""
+
+QUESTIONS, TOKENS = 64, 40_000
+"""How many questions, and about how many tokens, decide whether a map warns that its task may be at
+chance level."""
+
+ACCURACY_MARGIN, GAIN_MARGIN = 0.05, 0.05
+"""A task is at chance level if its interval ends within this much of chance (share; nats)."""
+
+Progress = Callable[[int], None]
+"""Called with the number of questions that were just done."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +45,10 @@ class Baseline:
     """A model on a task, with 95 % intervals.
 
     `accuracy` is the share of examples whose target is the likeliest of their choices (as a whole)
-    or, without choices, the model's own first words. `chance` is what guessing reaches: one of the
-    choices, or always the commonest target of the task. `gain` is how much likelier the targets are
-    than the shuffled targets of other examples (of the same function, where there are functions).
-    Intervals allow for examples of one question being alike.
+    or, without choices, exactly what the model would say. `chance` is what guessing reaches: one of
+    the choices, or always the commonest target of the task. `gain` is how much likelier the targets
+    are than shuffled targets of other examples (of the same function, where there are functions).
+    Intervals count examples of one question as one cluster.
     """
 
     task: str
@@ -57,6 +67,7 @@ class Baseline:
 
     @property
     def gain(self) -> float:
+        """How many nats per token the targets are likelier than shuffled ones."""
         return self.logprob - self.shuffled_logprob
 
     @property
@@ -66,20 +77,47 @@ class Baseline:
             return self.gain_low > 0
         return self.accuracy_low > self.chance
 
+    @property
+    def at_chance(self) -> bool:
+        """Whether the model is shown to be no better than chance, within a small margin."""
+        if self.above_chance:
+            return False
+        if self.measure == "logprob":
+            return self.gain_high <= GAIN_MARGIN
+        return self.accuracy_high <= self.chance + ACCURACY_MARGIN
+
+    @property
+    def verdict(self) -> str:
+        """Where the model stands, in a few words."""
+        if self.above_chance:
+            return "above chance"
+        if self.at_chance:
+            return "at chance level"
+        return f"not shown to be above chance (n = {self.examples})"
+
     def warning(self) -> str | None:
         """What every map of the task should say."""
         if self.above_chance:
             return None
         if self.measure == "logprob":
-            found = f"targets are {self.gain:+.2f} nats likelier than shuffled ones"
+            evidence = f"targets are {self.gain:+.2f} nats per token likelier than shuffled ones"
         else:
-            found = f"accuracy {self.accuracy:.0%}, chance {self.chance:.0%}"
-        return f"at chance level on this task: {found}, {self.examples} examples"
+            evidence = f"accuracy {self.accuracy:.0%}, chance {self.chance:.0%}"
+        return f"{self.verdict} on this task: {evidence}, {self.examples} examples"
 
+    def facts(self) -> dict[str, Any]:
+        """What stands in the provenance of maps of the task."""
+        facts: dict[str, Any] = {"task_accuracy": self.accuracy, "task_chance": self.chance}
+        return facts | ({"task_warning": self.warning()} if self.warning() else {})
 
-_known: WeakKeyDictionary[Model, dict[tuple[str, str, int, int | None], Baseline]] = (
-    WeakKeyDictionary()
-)
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, as it is stored."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> Baseline:
+        """The baseline that `as_dict` gave."""
+        return cls(**stored)
 
 
 def measure_baseline(
@@ -89,20 +127,20 @@ def measure_baseline(
     split: str = "test",
     seed: int = 0,
     limit: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    max_tokens: int | None = None,
+    progress: Progress | None = None,
 ) -> Baseline:
-    """Ask the untouched model the questions of a split, or `limit` of them drawn by the seed.
+    """Give the untouched model the questions of a split, or `limit` of them drawn by the seed.
 
-    A model is asked the same only once; `progress` is told how many questions were done.
+    With `max_tokens`, no further batch is started once that many tokens have been run.
+
+    >>> measure_baseline(model, load_task("antonym"), limit=32).verdict  # doctest: +SKIP
+    'above chance'
     """
+    if limit is not None and limit < 1:
+        raise TaskError(f"a limit of {limit} questions leaves none.")
     task = task.for_tokenizer(model.tokenizer)
-    key = (task.hash, split, seed, limit)
-    known = _known.setdefault(model, {})
-    if key not in known:
-        known[key] = _measure(model, task, split, seed, limit, progress)
-    elif progress is not None:
-        progress(known[key].examples + known[key].too_long)
-    return replace(known[key], task=task.name)
+    return _measure(model, task, split, seed, limit, max_tokens, progress)
 
 
 def _measure(
@@ -111,16 +149,26 @@ def _measure(
     split: str,
     seed: int,
     limit: int | None,
-    progress: Callable[[int], None] | None,
+    max_tokens: int | None,
+    progress: Progress | None,
 ) -> Baseline:
-    batches = list(_take(task.batches(split, SIZE, seed, epochs=1), limit))
-    asked = [example for batch in batches for example in batch]
-    controls = iter(_shuffle(asked, random.Random(f"{task.hash} {seed} shuffled")))
+    batches = list(_take(task.batches(split, BATCH_SIZE, seed, epochs=1), limit))
+    everything = [example for batch in batches for example in batch]
+    controls = iter(_shuffle(everything, random.Random(f"{task.hash} {seed} shuffled")))
     found: list[_Answer] = []
+    examples: list[Example] = []
+    tokens = 0
     for batch in batches:
-        found += _answer(model, [(example, next(controls)) for example in batch])
+        if max_tokens is not None and tokens >= max_tokens:
+            break
+        answers = _answer(model, [(example, next(controls)) for example in batch])
+        found += answers
+        examples += batch
+        tokens += sum(answer.tokens for answer in answers)
         if progress is not None:
             progress(len(batch))
+    if progress is not None:
+        progress(len(everything) - len(examples))
     if not found:
         raise TaskError(f"no question of '{task.name}' fits the context of {model.spec.name}.")
     questions = [answer.question for answer in found]
@@ -133,11 +181,11 @@ def _measure(
         task_hash=task.hash,
         measure=task.measure,
         examples=len(found),
-        too_long=len(asked) - len(found),
+        too_long=len(examples) - len(found),
         accuracy=float(right.mean()),
         accuracy_low=low,
         accuracy_high=high,
-        chance=_chance(task, asked),
+        chance=_chance(task, examples),
         logprob=float(np.mean([answer.logprob for answer in found])),
         shuffled_logprob=float(np.mean([answer.shuffled for answer in found])),
         gain_low=gain_low,
@@ -154,41 +202,42 @@ def _take(batches: Iterator[list[Example]], limit: int | None) -> Iterator[list[
             return
 
 
-def _shuffle(asked: Sequence[Example], chance: random.Random) -> list[str | None]:
+def _shuffle(examples: Sequence[Example], rng: random.Random) -> list[str | None]:
     """For every question the target of another one: of the same function, and not the same text."""
-    order = chance.sample(range(len(asked)), len(asked))
+    order = rng.sample(range(len(examples)), len(examples))
     place = {index: at for at, index in enumerate(order)}
 
     def other(index: int) -> str | None:
-        own = asked[index]
-        later = (asked[order[(place[index] + step) % len(order)]] for step in range(1, len(order)))
+        own = examples[index]
+        later = (examples[order[(place[index] + step) % len(order)]] for step in range(1, len(order)))
         elsewhere = None
-        for each in later:
-            if each.target != own.target:
-                if each.function == own.function:
-                    return each.target
-                elsewhere = elsewhere or each.target
+        for example in later:
+            if example.target != own.target:
+                if example.function == own.function:
+                    return example.target
+                elsewhere = elsewhere or example.target
         return elsewhere
 
-    return [other(index) for index in range(len(asked))]
+    return [other(index) for index in range(len(examples))]
 
 
-def _chance(task: Task, asked: Sequence[Example]) -> float:
+def _chance(task: Task, examples: Sequence[Example]) -> float:
     """What guessing reaches: one of the choices at random, or always the commonest target."""
     targets = Counter(each.target for split in task.splits.values() for each in split)
     commonest = max(targets.values()) / targets.total()
-    guessed = float(np.mean([1 / len(each.choices) if each.choices else 0.0 for each in asked]))
+    guessed = float(np.mean([1 / len(each.choices) if each.choices else 0.0 for each in examples]))
     return max(commonest, guessed)
 
 
 @dataclass(frozen=True)
 class _Answer:
-    """What the model made of one question."""
+    """What the model made of one question, and how many tokens that took."""
 
     question: str
     right: bool
     logprob: float
     shuffled: float
+    tokens: int
 
 
 def _answer(model: Model, batch: Sequence[tuple[Example, str | None]]) -> list[_Answer]:
@@ -196,18 +245,21 @@ def _answer(model: Model, batch: Sequence[tuple[Example, str | None]]) -> list[_
     examples, rows = [], []
     for example, control in batch:
         endings = [example.target, *(each for each in example.choices if each != example.target)]
-        encoded = [model.encode(example.prompt, end) for end in [*endings, control] if end]
-        limit = model.spec.context
-        if limit is None or max(map(len, encoded)) <= limit:
+        texts = [(example.prompt, end) for end in [*endings, control] if end]
+        encoded = [tokens for tokens in model.encode_fitting(texts) if tokens is not None]
+        if len(encoded) == len(texts):
             examples.append((example, control))
             rows.append(encoded)
     answers = []
-    for (example, control), scores in zip(examples, _scores(model, rows), strict=True):
+    for (example, control), encoded, scores in zip(
+        examples, rows, _scores(model, rows), strict=True
+    ):
         total, mean, exact = scores
         choices = total[: len(example.choices)]
         right = bool(choices.argmax() == 0) if example.choices else exact
         shuffled = float(mean[-1]) if control is not None else math.nan
-        answers.append(_Answer(example.question, right, float(mean[0]), shuffled))
+        tokens = sum(map(len, encoded))
+        answers.append(_Answer(example.question, right, float(mean[0]), shuffled, tokens))
     return answers
 
 

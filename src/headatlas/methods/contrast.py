@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headatlas.errors import DivergedError, HeadAtlasError
-from headatlas.maps import Map, head_coordinates
-from headatlas.methods.batches import EncodedBatches
-from headatlas.methods.fitting import Fit, existing_heads, first_theta, fit_gates
-from headatlas.methods.method import Part, Report, origin
+from headatlas.maps import Map
+from headatlas.methods.encoding import EncodedBatches
+from headatlas.methods.fitting import FitSettings, existing_heads, first_theta, fit_gates
+from headatlas.methods.method import Inputs, Part, Report, beginning, provenance
 from headatlas.models.edit import Edit
 from headatlas.tasks.pairs import TaskPairs
 
@@ -28,12 +28,12 @@ class Contrast:
     """Learn one gate matrix that keeps some tasks and forgets others (Nam et al., 2505.13737).
 
     Loss = max(log P(forget), log P(retain) − `margin`) − log P(retain) − λ · mean(clamp(θ, −4, 4))
-    with λ = −`pressure`: each question to be forgotten counts until it is `margin` nats less likely
-    than what is retained is on average; heads that neither needs are pushed off. First gates are
-    drawn uniformly from `first`; `memory` is Adam's β₂. The learned matrix is `gate`. With several
-    pairs, updates take them in turn. The fit ends early once a whole turn has forgotten `enough` of
-    the margin, on average: more would only take from what is retained. `Contrast.published()` is
-    the paper's schedule, without the early end.
+    with λ = −`regularization`: each question to be forgotten counts until it is `margin` nats less
+    likely than the retained questions are on average; heads that neither needs are pushed off. The
+    first gates are drawn uniformly from the range `initial`. The learned matrix is `gate`. With
+    several pairs, updates take them in turn. The fit stops early once a whole turn has, on average,
+    forgotten the share `stop_at` of the margin: more would only harm what is retained.
+    `Contrast.published()` is the paper's schedule, without early stopping.
 
     >>> Contrast.published().steps
     500
@@ -44,18 +44,19 @@ class Contrast:
     learning_rate: tuple[float, float] = (0.3, 0.05)
     regularization: float = 0.1
     margin: float = 5.0
-    first: tuple[float, float] = (0.9, 1.0)
+    initial: tuple[float, float] = (0.9, 1.0)
     clamp: float = 4.0
     max_grad_norm: float | None = 1.0
     beta2: float = 0.95
-    enough: float | None = 0.95
+    stop_at: float | None = 0.95
 
     name: ClassVar[str] = "contrast"
     version: ClassVar[int] = 2
     variable: ClassVar[str] = "gate"
+    subject: ClassVar[type] = TaskPairs
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch", "margin", "pressure", "clamp"):
+        for name in ("steps", "batch_size", "margin", "regularization", "clamp"):
             if not getattr(self, name) > 0:
                 raise HeadAtlasError(
                     f"contrast needs a positive {name}, not {getattr(self, name)}."
@@ -65,7 +66,7 @@ class Contrast:
     def published(cls, **changes: Any) -> Contrast:
         """The schedule of the paper."""
         schedule = cls(
-            steps=500, batch_size=64, learning_rate=(0.1, 0.01), first=(0.0, 1.0), beta2=0.999, enough=None
+            steps=500, batch_size=64, learning_rate=(0.1, 0.01), initial=(0.0, 1.0), beta2=0.999, stop_at=None
         )
         return replace(schedule, **changes)
 
@@ -73,12 +74,15 @@ class Contrast:
         settings = asdict(self)
         return {key: list(v) if isinstance(v, tuple) else v for key, v in settings.items()}
 
+    def inputs(self) -> tuple[()]:
+        return ()
+
     def parts(self, spec: ModelSpec) -> list[Part]:
         """A seed is one piece."""
         return [{}]
 
     def reports(self, part: Part) -> int:
-        """One report an update."""
+        """One report per update."""
         return self.steps
 
     def check(self, model: Model, task: TaskPairs, seeds: int = 1) -> list[str]:
@@ -95,11 +99,14 @@ class Contrast:
         *,
         part: Part | None = None,
         report: Report | None = None,
+        inputs: Inputs | None = None,
     ) -> Map:
-        """The gates of a seed."""
+        """The gates of one seed."""
+        coordinates = beginning(model, seed)
+        task = task.for_tokenizer(model.tokenizer)
         pairs = [
             tuple(EncodedBatches(model, each, self.batch_size, seed) for each in pair)
-            for pair in task.for_tokenizer(model.tokenizer)
+            for pair in task
         ]
         exists = existing_heads(model.spec)
 
@@ -113,30 +120,33 @@ class Contrast:
 
         def on_step(step: int, value: float) -> None:
             if report is not None:
-                report(f"seed {seed}, {step + 1}/{self.steps}, loss {value:.3f}")
+                report(f"seed {seed}, update {step + 1}, loss {value:.3f}")
 
         def all_forgotten(losses: NDArray[np.float32]) -> bool:
-            if self.enough is None or len(losses) < len(pairs):
+            if self.stop_at is None or len(losses) < len(pairs):
                 return False
-            return float(losses[-len(pairs) :].mean()) <= -self.enough * self.margin
+            return float(losses[-len(pairs) :].mean()) <= -self.stop_at * self.margin
 
-        plan = Fit(self.steps, self.learning_rate, -self.regularization, self.clamp, self.max_grad_norm, self.beta2)
-        start = first_theta(model.spec, torch.Generator().manual_seed(seed), *self.first)
+        settings = FitSettings(
+            self.steps,
+            self.learning_rate,
+            -self.regularization,
+            self.clamp,
+            self.max_grad_norm,
+            self.beta2,
+        )
+        start = first_theta(model.spec, torch.Generator().manual_seed(seed), *self.initial)
         try:
-            fitted = fit_gates(start, exists, loss, plan, on_step, all_forgotten)
+            fitted = fit_gates(start, exists, loss, settings, on_step, all_forgotten)
         except DivergedError as error:
             raise DivergedError(f"seed {seed}: {error}") from error
         gate = fitted.theta.sigmoid().where(exists, torch.nan).double().numpy()
-        groups = {head: model.spec.kv_group(*head) for head in model.spec.heads()}
-        coordinates = {"seed": [seed], "loss": (("seed", "step"), fitted.losses[None])}
+        facts = {
+            "retain": [kept.name for kept in task.retain],
+            "forget": [lost.name for lost in task.forget],
+        }
         return Map.of(
             {"gate": (("seed", "layer", "head"), gate[None])},
-            origin(model, self, seed)
-            | {
-                "task": task.name,
-                "task_hash": task.hash,
-                "retain": [each.name for each in task.retain],
-                "forget": [each.name for each in task.forget],
-            },
-            coordinates | head_coordinates(groups, gate.shape),
+            provenance(model, task, self, seed) | facts,
+            coordinates | {"loss": (("seed", "step"), fitted.losses[None])},
         )

@@ -1,4 +1,4 @@
-"""Learning gates: the loop that gating and contrast share."""
+"""Learning gates: the training loop that gating and contrast share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headatlas.errors import DivergedError
 from headatlas.models.spec import ModelSpec
 
 POINTS = 40
-"""Snapshots of the gates that are kept of a fit, from the start to the end."""
+"""Number of snapshots of the gates that are kept, from the start of a fit to its end."""
 
 DIVERGED = 5.0
 """Nats above its start at which a loss, averaged over `SMOOTHED` updates, counts as diverged."""
@@ -23,22 +23,22 @@ DIVERGED = 5.0
 SMOOTHED = 10
 
 Loss = Callable[[Tensor, int], Tensor]
-"""The loss of a gate matrix (layer × head) at an update, without the pressure on the gates."""
+"""The loss of a gate matrix (layer × head) at an update, without the regularization."""
 
 OnStep = Callable[[int, float], None]
 """Called after every update with its number and loss."""
 
 Enough = Callable[[NDArray[np.float32]], bool]
-"""Whether a fit with these losses, one an update so far, has learned what it should."""
+"""Whether a fit with these losses so far, one per update, has learned what it should."""
 
 
 @dataclass(frozen=True)
-class Fit:
-    """How gates are fitted: Adam with a learning rate that falls linearly, own clipping.
+class FitSettings:
+    """How gates are fitted: by Adam, with a learning rate that falls linearly from start to end.
 
-    `pressure` is λ: positive pushes every gate up, negative down, through the mean of the gates'
-    logits clamped to ±`clamp`. `memory` is Adam's β₂: a short fit wants a shorter one. `patience`
-    ends the fit once no gate has crossed 0.5 in so many updates.
+    `regularization` is λ: a positive one pushes every gate up, a negative one down, through the
+    mean of the gates' logits clamped to ±`clamp`. `beta2` is Adam's; a short fit wants a smaller
+    one. With `patience`, the fit ends once no gate has crossed 0.5 in that number of updates.
     """
 
     steps: int
@@ -49,7 +49,7 @@ class Fit:
     beta2: float = 0.999
     patience: int | None = None
 
-    def rate_at(self, step: int) -> float:
+    def learning_rate_at(self, step: int) -> float:
         """The learning rate of an update; after the last one it has reached its end."""
         start, end = self.learning_rate
         return start + (end - start) * step / self.steps
@@ -57,9 +57,9 @@ class Fit:
 
 @dataclass(frozen=True)
 class Fitted:
-    """Learned logits θ (layer × head), and how they got there.
+    """Learned logits θ (layer × head), and the path to them.
 
-    `losses` has one number an update (NaN after an early end), `path` the gates at `points`.
+    `losses` has one number per update (NaN after an early end), `path` the gates at `points`.
     """
 
     theta: Tensor
@@ -94,36 +94,36 @@ def fit_gates(
     start: Tensor,
     exists: Tensor,
     loss: Loss,
-    plan: Fit,
+    settings: FitSettings,
     on_step: OnStep | None = None,
     enough: Enough | None = None,
 ) -> Fitted:
     """Minimise loss(sigmoid(θ)) − λ · mean(clamp(θ)) over the heads that exist."""
     theta = start.clone().requires_grad_()
-    optimizer = torch.optim.Adam([theta], lr=plan.learning_rate[0], betas=(0.9, plan.beta2))
-    losses = np.full(plan.steps, np.nan, np.float32)
-    points = snapshot_steps(plan.steps)
+    optimizer = torch.optim.Adam([theta], lr=settings.learning_rate[0], betas=(0.9, settings.beta2))
+    losses = np.full(settings.steps, np.nan, np.float32)
+    points = snapshot_steps(settings.steps)
     path = np.full((len(points), *start.shape), np.nan, np.float32)
     path[0] = start.sigmoid().numpy()
     open_now, unchanged = start > 0, 0
-    for step in range(plan.steps):
-        optimizer.param_groups[0]["lr"] = plan.rate_at(step)
+    for step in range(settings.steps):
+        optimizer.param_groups[0]["lr"] = settings.learning_rate_at(step)
         optimizer.zero_grad()
         with torch.enable_grad():
             task_loss = loss(theta.sigmoid(), step)
-            pressed = plan.regularization * theta[exists].clamp(-plan.clamp, plan.clamp).mean()
-            (task_loss - pressed).backward()
+            penalty = settings.regularization * theta[exists].clamp(-settings.clamp, settings.clamp).mean()
+            (task_loss - penalty).backward()
         losses[step] = float(task_loss.detach())
         _check_loss(losses[: step + 1], theta.grad)
-        if plan.max_grad_norm is not None:
-            torch.nn.utils.clip_grad_norm_([theta], plan.max_grad_norm)
+        if settings.max_grad_norm is not None:
+            torch.nn.utils.clip_grad_norm_([theta], settings.max_grad_norm)
         optimizer.step()
         path[points == step + 1] = theta.detach().sigmoid().numpy()
         if on_step is not None:
             on_step(step, float(losses[step]))
         open_before, open_now = open_now, theta.detach() > 0
         unchanged = unchanged + 1 if torch.equal(open_before, open_now) else 0
-        if plan.patience is not None and unchanged >= plan.patience:
+        if settings.patience is not None and unchanged >= settings.patience:
             break
         if enough is not None and enough(losses[: step + 1]):
             break
@@ -132,10 +132,10 @@ def fit_gates(
 
 
 def _check_loss(losses: NDArray[np.float32], grad: Tensor | None) -> None:
-    """Raise when a fit is lost: a loss that is no number, or far above where it started."""
+    """Raise when a fit diverges: its loss is not a number, or far above where it started."""
     step = len(losses)
     if not math.isfinite(losses[-1]) or grad is None or not bool(grad.isfinite().all()):
-        raise DivergedError(f"the loss or its gradient is no number at update {step}.")
+        raise DivergedError(f"the loss or its gradient is not a number at update {step}.")
     if step > SMOOTHED and losses[-SMOOTHED:].mean() > losses[:SMOOTHED].mean() + DIVERGED:
         raise DivergedError(
             f"the loss rose from {losses[:SMOOTHED].mean():.1f} to {losses[-SMOOTHED:].mean():.1f} "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,49 +10,51 @@ import torch
 from torch import Tensor
 
 from headatlas.errors import DivergedError, HeadAtlasError
-from headatlas.maps import Map, combine, head_coordinates
-from headatlas.methods.batches import EncodedBatches
-from headatlas.methods.fitting import Fit, Fitted, existing_heads, first_theta, fit_gates
-from headatlas.methods.method import Part, Report, provenance
+from headatlas.maps import Map
+from headatlas.methods.encoding import EncodedBatches, encode_examples
+from headatlas.methods.fitting import (
+    FitSettings,
+    Fitted,
+    existing_heads,
+    first_theta,
+    fit_gates,
+)
+from headatlas.methods.method import Inputs, Part, Report, beginning, provenance
+from headatlas.methods.replacement import check_replacement, replacement_vectors
 from headatlas.models.edit import Edit
-from headatlas.models.run.mean_output import MEAN_EXAMPLES, mean_outputs
 from headatlas.tasks import Task
-from headatlas.methods.encoding import encode_examples
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model
     from headatlas.models.spec import ModelSpec
 
 STAGES = ("free", "plus", "minus")
-SHOWN = {"free": "G", "plus": "G⁺", "minus": "G⁻"}
-BASELINES = ("zero", "mean")
-LOOKED_AT = 256
-"""Train examples whose length is looked at before the work begins."""
+SYMBOLS = {"free": "G", "plus": "G⁺", "minus": "G⁻"}
+LENGTHS_CHECKED = 256
+"""Training examples whose length is checked before the work begins."""
 
-HIGHEST_RATE = 100.0
-logger = logging.getLogger(__name__)
+HIGHEST_LEARNING_RATE = 100.0
 
 
 @dataclass(frozen=True)
 class Gating:
-    """Learn a gate on every head, free, pushed up and pushed down (Nam et al., arXiv 2505.13737).
+    """Learn a gate on every head: free, pushed on and pushed off (Nam et al., arXiv 2505.13737).
 
     Gates are sigmoid(θ), θ from gates drawn uniformly by the seed. Loss = NLL of the target (mean
-    over its tokens, then over examples) − λ · mean(clamp(θ, −4, 4)), minimised by Adam with
-    β₂ = `memory`. λ = 0 gives G; from G,
-    λ = +`pressure` gives G⁺ and λ = −`pressure` gives G⁻. Then, per head: `facilitation` = G⁻ (on
-    although pushed off), `interference` = 1 − G⁺ (off although pushed on), `irrelevance` =
-    G⁺·(1 − G⁻) (goes where it is pushed).
+    over its tokens, then over examples) − λ · mean(clamp(θ, −4, 4)), minimised by Adam. λ = 0 gives
+    G; from G, λ = +`regularization` gives G⁺ and λ = −`regularization` gives G⁻. Then, per head:
+    `facilitation` = G⁻ (on although pushed off), `interference` = 1 − G⁺ (off although pushed on),
+    `irrelevance` = G⁺·(1 − G⁻) (goes where it is pushed).
 
-    Seeds differ in first gates and data order, and share nothing. `baseline` is what takes a
-    closed head's place: nothing, or its mean output on the task. The gates' way (`gate_path`) and
-    the losses are kept in the map. `Gating.published()` is the paper's schedule.
+    Seeds differ in their first gates and in the order of the data. `replacement` is what takes a
+    closed head's place: `zero`, or the `mean` of its output on the task. The path of the gates
+    (`gate_path`) and the losses are kept in the map. Learning rates are (start, end).
+    `Gating.published()` is the paper's schedule.
 
-    >>> Gating.published().batch
+    >>> Gating.published().batch_size
     64
     """
 
-    seeds: int = 1
     steps: int = 26
     pushed_steps: int | None = None
     batch_size: int = 32
@@ -64,61 +65,69 @@ class Gating:
     clamp: float = 4.0
     max_grad_norm: float | None = 1.0
     patience: int | None = None
-    baseline: str = "zero"
+    replacement: str = "zero"
 
     name: ClassVar[str] = "gating"
     version: ClassVar[int] = 2
     variable: ClassVar[str] = "facilitation"
+    subject: ClassVar[type] = Task
 
     def __post_init__(self) -> None:
-        for name in ("seeds", "steps", "pushed_steps", "batch", "patience"):
+        for name in ("steps", "pushed_steps", "batch_size", "patience"):
             if (value := getattr(self, name)) is not None and value < 1:
                 raise HeadAtlasError(f"gating needs {name} of at least 1, not {value}.")
         for rate in (*self.learning_rate, *self.pushed_learning_rate):
-            if not 0 < rate <= HIGHEST_RATE:
+            if not 0 < rate <= HIGHEST_LEARNING_RATE:
                 raise HeadAtlasError(f"a learning rate lies between 0 and 100, not at {rate}.")
         if not 0 <= self.beta2 < 1:
-            raise HeadAtlasError(f"the memory of a fit lies between 0 and 1, not at {self.beta2}.")
+            raise HeadAtlasError(f"beta2 lies between 0 and 1, not at {self.beta2}.")
         if not 0 < self.regularization < float("inf"):
             raise HeadAtlasError(
-                f"the pressure λ is a positive number, not {self.regularization}: it is used both ways."
+                f"the regularization λ is a positive number, not {self.regularization}: it is used "
+                "with both signs."
             )
-        for name in ("clamp", "clip"):
+        for name in ("clamp", "max_grad_norm"):
             if (value := getattr(self, name)) is not None and not value > 0:
                 raise HeadAtlasError(f"gating needs a positive {name}, not {value}.")
-        if self.baseline not in BASELINES:
-            raise HeadAtlasError(f"no baseline '{self.baseline}': use {' or '.join(BASELINES)}.")
+        check_replacement(self.replacement)
 
     @classmethod
     def published(cls, **changes: Any) -> Gating:
         """The schedule of the paper; the gradient is clipped as in its authors' code."""
-        schedule = cls(steps=500, batch_size=64, learning_rate=(0.1, 0.01), pushed_learning_rate=(0.5, 0.1), beta2=0.999)
+        schedule = cls(
+            steps=500,
+            batch_size=64,
+            learning_rate=(0.1, 0.01),
+            pushed_learning_rate=(0.5, 0.1),
+            beta2=0.999,
+        )
         return replace(schedule, **changes)
 
     def settings(self) -> dict[str, Any]:
-        settings = asdict(self)
-        del settings["seeds"]
-        return {key: list(v) if isinstance(v, tuple) else v for key, v in settings.items()}
+        return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(self).items()}
+
+    def inputs(self) -> tuple[()]:
+        return ()
 
     def parts(self, spec: ModelSpec) -> list[Part]:
         """A seed is one piece."""
         return [{}]
 
     def reports(self, part: Part) -> int:
-        """One report an update."""
+        """One report per update."""
         return sum(fit.steps for fit in self.fits().values())
 
-    def fits(self) -> dict[str, Fit]:
-        """How the three fits go."""
-        pressures = {"free": 0.0, "plus": self.regularization, "minus": -self.regularization}
+    def fits(self) -> dict[str, FitSettings]:
+        """The settings of the three fits."""
+        signs = {"free": 0.0, "plus": 1.0, "minus": -1.0}
         return {
-            stage: Fit(
+            stage: FitSettings(
                 steps=self.steps if stage == "free" else self.pushed_steps or self.steps,
-                rate=self.learning_rate if stage == "free" else self.pushed_learning_rate,
-                regularization=pressures[stage],
+                learning_rate=self.learning_rate if stage == "free" else self.pushed_learning_rate,
+                regularization=signs[stage] * self.regularization,
                 clamp=self.clamp,
-                clip=self.max_grad_norm,
-                memory=self.beta2,
+                max_grad_norm=self.max_grad_norm,
+                beta2=self.beta2,
                 patience=self.patience,
             )
             for stage in STAGES
@@ -126,114 +135,92 @@ class Gating:
 
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         task = task.for_tokenizer(model.tokenizer)
-        examples = task.prompts("train", 0, LOOKED_AT)
+        examples = task.prompts("train", 0, LENGTHS_CHECKED)
         used, _ = encode_examples(model, task, examples)
         remarks = []
         if left_out := len(examples) - len(used):
             remarks.append(
-                f"{left_out} of {len(examples)} examples looked at are too long; such are left out"
+                f"{left_out} of the first {len(examples)} training examples are too long; examples "
+                "that are too long are left out"
             )
-        if (most := len(task.split("train"))) < self.batch_size:
-            remarks.append(f"'{task.name}' has {most} examples to fit gates on: so has a batch")
+        if (count := len(task.split("train"))) < self.batch_size:
+            remarks.append(f"Only {count} training examples; batch size reduced to {count}.")
         return remarks
 
     def run(
         self,
         model: Model,
         task: Task,
-        seed: int | None = None,
+        seed: int = 0,
         *,
         part: Part | None = None,
         report: Report | None = None,
+        inputs: Inputs | None = None,
     ) -> Map:
-        """The map of one seed, or of all `seeds` if none is named."""
-        if seed is None:
-            return self._run_all(model, task, report)
+        """The map of one seed."""
+        coordinates = beginning(model, seed)
         task = task.for_tokenizer(model.tokenizer)
         exists = existing_heads(model.spec)
-        vectors = None
-        if self.baseline == "mean":
-            _, rows = encode_examples(model, task, task.prompts("train", seed, MEAN_EXAMPLES))
-            vectors = mean_outputs(model, rows)
+        vectors = replacement_vectors(model, task, self.replacement, seed)
         batches = EncodedBatches(model, task, self.batch_size, seed)
         theta = first_theta(model.spec, torch.Generator().manual_seed(seed))
         fitted: dict[str, Fitted] = {}
-        for stage, plan in self.fits().items():
-            # pushed up and pushed down, gates see the same batches: those after the free fit's
+        for stage, settings in self.fits().items():
+            # both pushed fits see the same batches: those that follow the free fit's
             first = 0 if stage == "free" else self.steps
 
             def loss(gate: Tensor, step: int, first: int = first) -> Tensor:
-                edit = Edit(gate=gate, baseline=vectors)
+                edit = Edit(gate=gate, replacement=vectors)
                 return -model.score(batches[first + step], edit).mean().mean()
 
-            def on_step(step: int, value: float, stage: str = stage, plan: Fit = plan) -> None:
+            def on_step(step: int, value: float, stage: str = stage) -> None:
                 if report is not None:
-                    report(f"seed {seed}, {SHOWN[stage]} {step + 1}/{plan.steps}, loss {value:.3f}")
+                    report(f"seed {seed}, {SYMBOLS[stage]}, update {step + 1}, loss {value:.3f}")
 
             start = theta if stage == "free" else fitted["free"].theta
             try:
-                fitted[stage] = fit_gates(start, exists, loss, plan, on_step)
+                fitted[stage] = fit_gates(start, exists, loss, settings, on_step)
             except DivergedError as error:
-                raise DivergedError(f"seed {seed}, fit of {SHOWN[stage]}: {error}") from error
-        return self._as_map(model, task, seed, fitted, exists, batches.too_long)
-
-    def _run_all(self, model: Model, task: Task, report: Report | None) -> Map:
-        """The map of all seeds that come to an end."""
-        maps = []
-        for seed in range(self.seeds):
-            try:
-                maps.append(self.run(model, task, seed, report=report))
-            except DivergedError as error:
-                logger.warning("%s This seed gives no map.", error)
-        if not maps:
-            raise DivergedError(f"no seed of gating on {task.name} came to an end.")
-        return combine(maps)
-
-    def _as_map(
-        self,
-        model: Model,
-        task: Task,
-        seed: int,
-        fitted: dict[str, Fitted],
-        exists: Tensor,
-        too_long: int,
-    ) -> Map:
-        shape = (model.spec.n_layers, model.spec.n_heads)
-        free, plus, minus = (
-            fitted[stage].theta.sigmoid().where(exists, torch.nan).double().numpy()
-            for stage in STAGES
-        )
-        gates = {
-            "facilitation": minus,
-            "interference": 1 - plus,
-            "irrelevance": plus * (1 - minus),
-            "gate": free,
-            "gate_plus": plus,
-            "gate_minus": minus,
-        }
-        dims = ("seed", "layer", "head")
-        variables: dict[str, tuple[tuple[str, ...], Any]] = {
-            name: (dims, values[None]) for name, values in gates.items()
-        }
-        path = _stack([each.path for each in fitted.values()])
-        path[..., ~exists.numpy()] = np.nan
-        variables["gate_path"] = (("seed", "stage", "point", "layer", "head"), path[None])
-        groups = {head: model.spec.kv_group(*head) for head in model.spec.heads()}
-        coordinates = {
-            "seed": [seed],
-            "stage": list(STAGES),
-            "point_step": (("stage", "point"), _stack([each.points for each in fitted.values()])),
-            "loss": (
-                ("seed", "stage", "step"),
-                _stack([each.losses for each in fitted.values()])[None],
-            ),
-        }
-        facts = {"examples_too_long": too_long}
+                raise DivergedError(f"seed {seed}, fit of {SYMBOLS[stage]}: {error}") from error
+        facts = {"examples_too_long": batches.too_long}
         return Map.of(
-            variables,
+            _variables(fitted, exists),
             provenance(model, task, self, seed) | facts,
-            coordinates | head_coordinates(groups, shape),
+            coordinates | _coordinates(fitted),
         )
+
+
+def _variables(
+    fitted: dict[str, Fitted], exists: Tensor
+) -> dict[str, tuple[tuple[str, ...], Any]]:
+    """Scores, gates and their path from the three fits."""
+    free, plus, minus = (
+        fitted[stage].theta.sigmoid().where(exists, torch.nan).double().numpy() for stage in STAGES
+    )
+    gates = {
+        "facilitation": minus,
+        "interference": 1 - plus,
+        "irrelevance": plus * (1 - minus),
+        "gate": free,
+        "gate_plus": plus,
+        "gate_minus": minus,
+    }
+    variables: dict[str, tuple[tuple[str, ...], Any]] = {
+        name: (("seed", "layer", "head"), values[None]) for name, values in gates.items()
+    }
+    path = _stack([fit.path for fit in fitted.values()])
+    path[..., ~exists.numpy()] = np.nan
+    variables["gate_path"] = (("seed", "stage", "point", "layer", "head"), path[None])
+    return variables
+
+
+def _coordinates(fitted: dict[str, Fitted]) -> dict[str, Any]:
+    losses = _stack([fit.losses for fit in fitted.values()])
+    return {
+        "stage": list(STAGES),
+        "point_step": (("stage", "point"), _stack([fit.points for fit in fitted.values()])),
+        "loss": (("seed", "stage", "step"), losses[None]),
+    }
 
 
 def _stack(arrays: list[Any]) -> np.ndarray[Any, Any]:

@@ -2,51 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
-from headatlas.methods.baseline import Baseline, measure_baseline
+from headatlas.errors import HeadAtlasError
+from headatlas.maps import head_coordinates
+from headatlas.models.heads.verify import require_verified
 from headatlas.tasks import Task
+from headatlas.tasks.pairs import TaskPairs
 
 if TYPE_CHECKING:
     from headatlas.maps import Map
     from headatlas.models.model import Model
     from headatlas.models.spec import ModelSpec
 
-BASELINE_QUESTIONS = 64
-"""Questions that decide whether a map carries the warning of a task at chance level."""
-
 PACKAGES = ("headatlas", "torch", "transformers", "tokenizers", "numpy")
 
 Report = Callable[[str], None]
 """Called after every step with a few words on where the work is, so that progress can be shown."""
 
-Asked = Any
-"""What a method is run on: a `Task`, or for contrast `TaskPairs`. It has a name and a hash."""
-
 Part = dict[str, Any]
 """Plain data that names a piece of the work; the pieces together are the whole map."""
 
+Inputs = Mapping[str, Sequence["Map"]]
+"""Maps that a method is computed from, by the name of the method that made them."""
 
-class Settled(Protocol):
-    """What has a name and settings."""
+Subject = TypeVar("Subject", bound=Task | TaskPairs, contravariant=True)
+"""What a method is run on: a `Task`, or `TaskPairs` for contrast."""
+
+
+class Method(Protocol[Subject]):
+    """Frozen settings with `run(model, task, seed)`; a method keeps no state.
+
+    `version` goes up when the same settings would give other numbers. `variable` is the variable of
+    the map that ranks heads; `subject` the type of what the method is run on.
+    """
 
     name: ClassVar[str]
     version: ClassVar[int]
+    variable: ClassVar[str]
+    subject: ClassVar[type]
 
     def settings(self) -> dict[str, Any]:
         """Every setting that determines the numbers, as plain data."""
         ...
 
-
-class Method(Settled, Protocol):
-    """Frozen settings with `run(model, task, seed)`; a method keeps no state.
-
-    `version` goes up when the same settings would give other numbers.
-    """
-
-    variable: ClassVar[str]
+    def inputs(self) -> Sequence[Method[Any]]:
+        """Methods whose maps this one is computed from, so that they can be kept and shared."""
+        ...
 
     def parts(self, spec: ModelSpec) -> list[Part]:
         """The pieces that the work is cut into, so that it can be interrupted between them."""
@@ -56,42 +60,32 @@ class Method(Settled, Protocol):
         """How often `run` reports on a part."""
         ...
 
-    def check(self, model: Model, task: Asked, seeds: int = 1) -> list[str]:
-        """Raise if the task cannot be used with so many seeds; give remarks for the user."""
+    def check(self, model: Model, task: Subject, seeds: int = 1) -> list[str]:
+        """Raise if the task cannot be used with this number of seeds; give remarks for the user."""
         ...
 
     def run(
         self,
         model: Model,
-        task: Asked,
+        task: Subject,
         seed: int = 0,
         *,
         part: Part | None = None,
         report: Report | None = None,
-    ) -> Map: ...
+        inputs: Inputs | None = None,
+    ) -> Map:
+        """The map of one seed, or of one part of it; refuses a model that fails verification.
+
+        `inputs` are the maps of the methods that `inputs()` names; without them they are computed.
+        """
+        ...
 
 
-def provenance(model: Model, task: Task, method: Method, seed: int) -> dict[str, Any]:
-    """Where the numbers of a map come from, except what differs between equal runs.
-
-    `task_warning` stands there when the untouched model is at chance level on the task.
-    """
-    baseline = task_baseline(model, task)
-    notes = {"task_warning": baseline.warning(), "task_remarks": list(task.remarks)}
-    return {
-        **origin(model, method, seed),
-        "task": task.name,
-        "task_hash": task.hash,
-        "task_form": str(task.form),
-        "task_accuracy": baseline.accuracy,
-        "task_chance": baseline.chance,
-        **{key: note for key, note in notes.items() if note},
-    }
-
-
-def origin(model: Model, method: Settled, seed: int) -> dict[str, Any]:
-    """The part of a map's provenance that has nothing to do with the task."""
-    return {
+def provenance(
+    model: Model, task: Task | TaskPairs, method: Method[Any], seed: int
+) -> dict[str, Any]:
+    """Where the numbers of a map come from, except what differs between equal runs."""
+    facts: dict[str, Any] = {
         "model": model.spec.name,
         "model_hash": model.fingerprint,
         "architecture": model.spec.architecture,
@@ -102,12 +96,23 @@ def origin(model: Model, method: Settled, seed: int) -> dict[str, Any]:
         "settings": method.settings(),
         "seed": seed,
         "packages": package_versions(),
+        "task": task.name,
+        "task_hash": task.hash,
     }
+    if isinstance(task, Task):
+        facts["task_form"] = str(task.form)
+    if task.remarks:
+        facts["task_remarks"] = list(task.remarks)
+    return facts
 
 
-def task_baseline(model: Model, task: Task) -> Baseline:
-    """What the untouched model makes of the task, as far as a map needs it."""
-    return measure_baseline(model, task, limit=BASELINE_QUESTIONS)
+def beginning(model: Model, seed: int) -> dict[str, Any]:
+    """Verify the model, and give the coordinates that every map of a seed has."""
+    require_verified(model)
+    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+        raise HeadAtlasError(f"a seed is a whole number from 0 on, not {seed!r}.")
+    spec = model.spec
+    return {"seed": [seed]} | head_coordinates(spec.kv_groups, (spec.n_layers, spec.n_heads))
 
 
 def package_versions() -> dict[str, str]:

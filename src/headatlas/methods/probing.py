@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from headatlas.errors import HeadAtlasError, TaskError
-from headatlas.maps import Map, combine, head_coordinates
-from headatlas.methods.features import Features, Reading, read_features
-from headatlas.methods.method import Part, Report, provenance
+from headatlas.maps import Map
+from headatlas.methods.features import SPLITS_READ, Features, Reading, read_features
+from headatlas.methods.method import Inputs, Part, Report, beginning, provenance
+from headatlas.stats.permutation import max_null_p
 from headatlas.tasks import Task
 from headatlas.tasks.functions import in_order
 
@@ -32,13 +33,13 @@ class Probe(nn.Module):
 
     def __init__(self, d_head: int, heads: int, classes: int, settings: Probing) -> None:
         super().__init__()
-        self.project = nn.Linear(2 * d_head, settings.width)
+        self.project = nn.Linear(2 * d_head, settings.projection_dim)
         self.decide = nn.Sequential(
             nn.Flatten(),
-            nn.Linear(heads * settings.width, settings.hidden),
+            nn.Linear(heads * settings.projection_dim, settings.hidden_dim),
             nn.ReLU(),
             nn.Dropout(settings.dropout),
-            nn.Linear(settings.hidden, classes),
+            nn.Linear(settings.hidden_dim, classes),
         )
 
     def forward(self, features: Tensor) -> Tensor:
@@ -55,86 +56,104 @@ class Probing:
     its projected features for that function's score, averaged over their dimensions and over the
     `select` examples of the function; its sign is kept. `importance_p` says how often labels
     shuffled within questions give any head as much (standardised, so that heads compare): it is
-    corrected for the number of heads. What the probe makes of `test` questions, and the same probe
-    learned from shuffled labels, is kept beside it. Seeds differ in the probe.
+    corrected for the number of heads. What the probe predicts for `test` questions, and the same
+    probe trained on shuffled labels, is kept beside it. Seeds differ in the probe. `tokens`,
+    `answers` and `examples` say what is read: see `Reading`.
 
     >>> Probing().epochs
     100
     """
 
-    seeds: int = 1
     tokens: str = "content"
     answers: str = "reference"
-    width: int = 64
-    hidden: int = 512
+    examples: int | None = None
+    projection_dim: int = 64
+    hidden_dim: int = 512
     dropout: float = 0.3
     learning_rate: float = 1e-4
     weight_decay: float = 0.01
     epochs: int = 100
     batch_size: int = 64
-    shuffles: int = 2000
+    permutations: int = 2000
 
     name: ClassVar[str] = "probing"
     version: ClassVar[int] = 1
     variable: ClassVar[str] = "importance"
+    subject: ClassVar[type] = Task
 
     def __post_init__(self) -> None:
-        for name in ("seeds", "width", "hidden", "epochs", "batch", "shuffles"):
+        for name in ("projection_dim", "hidden_dim", "epochs", "batch_size", "permutations"):
             if (value := getattr(self, name)) < 1:
                 raise HeadAtlasError(f"probing needs {name} of at least 1, not {value}.")
         if not 0 <= self.dropout < 1:
             raise HeadAtlasError(f"the dropout lies between 0 and 1, not at {self.dropout}.")
         if not self.learning_rate > 0:
             raise HeadAtlasError(f"the learning rate is positive, not {self.learning_rate}.")
-        Reading(self.tokens, self.answers)
+        self.reading()
+
+    def reading(self) -> Reading:
+        """How the features of the probe are read."""
+        return Reading(self.tokens, self.answers, self.examples)
 
     def settings(self) -> dict[str, Any]:
-        settings = asdict(self)
-        del settings["seeds"]
-        if self.answers == "reference":
-            del settings["answers"]
-        return settings
+        return asdict(self)
+
+    def inputs(self) -> tuple[Reading]:
+        return (self.reading(),)
 
     def parts(self, spec: ModelSpec) -> list[Part]:
         """A seed is one piece."""
         return [{}]
 
     def reports(self, part: Part) -> int:
-        """One report an epoch, of the probe and of its control."""
+        """One report per epoch, of the probe and of its control."""
         return 2 * self.epochs
 
-    def check(self, model: Model, task: Task | Features, seeds: int = 1) -> list[str]:
-        _, few = functions_of(task)
-        return [f"'{name}' has too few examples ({count}): left out" for name, count in few.items()]
+    def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
+        _, few = task_functions(task)
+        return [f"'{name}' has too few examples ({count}) and is left out" for name, count in few.items()]
 
     def run(
         self,
         model: Model,
-        task: Task | Features,
-        seed: int | None = None,
+        task: Task,
+        seed: int = 0,
         *,
         part: Part | None = None,
         report: Report | None = None,
+        inputs: Inputs | None = None,
     ) -> Map:
-        """The map of one seed, or of all `seeds` if none is named."""
-        if isinstance(task, Task):
-            task = read_features(model, task, Reading(self.tokens, self.answers))
-        if seed is None:
-            return combine(
-                [self.run(model, task, each, report=report) for each in range(self.seeds)]
-            )
-        names, _ = functions_of(task)
-        data = {split: _tensors(task, split, names) for split in ("train", "select", "test")}
-        random = np.random.default_rng(seed)
+        """The map of one seed; `inputs` may hold the features that were read before."""
+        coordinates = beginning(model, seed)
+        task = task.for_tokenizer(model.tokenizer)
+        if inputs is not None:
+            features = Features.of(task, inputs[Reading.name])
+        else:
+            features = read_features(model, task, self.reading())
+        names, _ = feature_functions(features)
+        data = {split: _tensors(features, split, names) for split in ("train", "select", "test")}
+        rng = np.random.default_rng(seed)
         probe = self._fit(data["train"], len(names), seed, report, "probe")
-        shuffled = data["train"].with_labels(random.permutation(data["train"].labels))
+        shuffled = data["train"].with_labels(rng.permutation(data["train"].labels))
         control = self._fit(shuffled, len(names), seed, report, "control")
-        said = contributions(probe, data["select"].x, len(names))
-        importance, p = importance_of(said, data["select"], self.shuffles, random)
-        return self._as_map(model, task, seed, names, importance, p, data["test"], probe, control)
+        values = contributions(probe, data["select"].x, len(names))
+        scores = importance_of(values, data["select"], self.permutations, rng)
+        variables = {}
+        for name, array in zip(("importance", "importance_p"), scores, strict=True):
+            whole = np.full((len(names), 1, model.spec.n_layers, model.spec.n_heads), np.nan)
+            layers, heads = np.array(features.heads).T
+            whole[:, 0, layers, heads] = array
+            variables[name] = (("function", "seed", "layer", "head"), whole)
+        return Map.of(
+            variables,
+            provenance(model, task, self, seed) | {"answers": self.answers},
+            {"function": names}
+            | coordinates
+            | _predictions(data["test"], {"predicted": probe, "control": control}),
+        )
 
     def _fit(
-        self, data: Examples, classes: int, seed: int, report: Report | None, word: str
+        self, data: LabelledFeatures, classes: int, seed: int, report: Report | None, word: str
     ) -> Probe:
         generator = torch.Generator().manual_seed(seed)
         with torch.random.fork_rng(devices=[]):
@@ -158,80 +177,61 @@ class Probing:
                     report(f"seed {seed}, {word}, loss {mean:.3f}")
         return probe.eval()
 
-    def _as_map(
-        self,
-        model: Model,
-        task: Features,
-        seed: int,
-        names: list[str],
-        importance: NDArray[np.float64],
-        p: NDArray[np.float64],
-        test: Examples,
-        probe: Probe,
-        control: Probe,
-    ) -> Map:
-        spec = model.spec
-        shape = (len(names), 1, spec.n_layers, spec.n_heads)
-        variables = {}
-        for name, values in (("importance", importance), ("importance_p", p)):
-            whole = np.full(shape, np.nan)
-            layers, heads = np.array(task.heads).T
-            whole[:, 0, layers, heads] = values
-            variables[name] = (("function", "seed", "layer", "head"), whole)
-        with torch.no_grad():
-            answers = {
-                "predicted": probe(test.x).argmax(-1).numpy(),
-                "control": control(test.x).argmax(-1).numpy(),
-            }
-        beside = {name: (("seed", "asked"), each[None]) for name, each in answers.items()}
-        groups = {head: spec.kv_group(*head) for head in spec.heads()}
-        return Map.of(
-            variables,
-            provenance(model, task.task, self, seed) | {"answers": self.answers},
-            {
-                "function": names,
-                "seed": [seed],
-                "truth": (("asked",), test.labels),
-                "question": (("asked",), test.groups),
-                **beside,
-                **head_coordinates(groups, (spec.n_layers, spec.n_heads)),
-            },
-        )
+
+@torch.no_grad()
+def _predictions(test: LabelledFeatures, probes: dict[str, Probe]) -> dict[str, Any]:
+    """What probes predict for the test examples, beside the truth and the questions."""
+    predicted = {
+        name: (("seed", "asked"), probe(test.x).argmax(-1).numpy()[None])
+        for name, probe in probes.items()
+    }
+    truth = {"truth": (("asked",), test.labels), "question": (("asked",), test.groups)}
+    return truth | predicted
 
 
 @dataclass(frozen=True, eq=False)
-class Examples:
+class LabelledFeatures:
     """Features joined with their layer's mean (example × head × 2 d_head), labels and questions."""
 
     x: Tensor
     labels: NDArray[np.int64]
     groups: NDArray[np.int64]
 
-    def with_labels(self, labels: NDArray[np.int64]) -> Examples:
-        return Examples(self.x, labels, self.groups)
+    def with_labels(self, labels: NDArray[np.int64]) -> LabelledFeatures:
+        return LabelledFeatures(self.x, labels, self.groups)
 
 
-def functions_of(task: Task | Features) -> tuple[list[str], dict[str, int]]:
+def task_functions(task: Task) -> tuple[list[str], dict[str, int]]:
     """The functions with enough examples in every split, in order; and those with too few."""
     labels = {
-        split: task.labels[split]
-        if isinstance(task, Features)
-        else [str(each.function) for each in task.split(split) if each.function is not None]
-        for split in ("train", "select", "test")
+        split: [str(each.function) for each in task.split(split) if each.function is not None]
+        for split in SPLITS_READ
     }
+    return _functions(task.name, labels)
+
+
+def feature_functions(features: Features) -> tuple[list[str], dict[str, int]]:
+    """The same of the examples that were read: some may have been too long or wrong."""
+    hint = ""
+    if features.wrong:
+        hint = f" ({features.wrong} answers of the model are wrong: try the reference answers)"
+    return _functions(features.task.name, features.labels, hint)
+
+
+def _functions(
+    task: str, labels: Mapping[str, list[str]], hint: str = ""
+) -> tuple[list[str], dict[str, int]]:
     counts = {split: Counter(each) for split, each in labels.items()}
-    seen = {name for each in labels.values() for name in each}
-    _check_spelling(task.name, seen)
-    least = {name: min(each[name] for each in counts.values()) for name in in_order(seen)}
+    names = {name for each in labels.values() for name in each}
+    _check_spelling(task, names)
+    least = {name: min(each[name] for each in counts.values()) for name in in_order(names)}
     known = [name for name, count in least.items() if count >= LEAST]
     if len(known) < 2:
-        found = ", ".join(f"{name} ({count})" for name, count in least.items())
-        has = f"has, in its smallest split, {found}" if found else "has no column 'function'"
-        if isinstance(task, Features) and task.wrong:
-            has += f" ({task.wrong} answers of the model are wrong: try the reference answers)"
+        have = ", ".join(f"{name} ({count})" for name, count in least.items())
+        has = f"has, in its smallest split, {have}" if have else "has no column 'function'"
         raise TaskError(
             f"a probe tells functions apart, and needs two with {LEAST} examples in every split; "
-            f"'{task.name}' {has}."
+            f"'{task}' {has}{hint}."
         )
     return known, {name: count for name, count in least.items() if count < LEAST}
 
@@ -248,7 +248,7 @@ def _check_spelling(task: str, names: Iterable[str]) -> None:
             )
 
 
-def _tensors(features: Features, split: str, names: list[str]) -> Examples:
+def _tensors(features: Features, split: str, names: list[str]) -> LabelledFeatures:
     kept = [i for i, label in enumerate(features.labels[split]) if label in names]
     z = torch.tensor(features.z[split][kept])  # example head d_head
     layers = torch.tensor([layer for layer, _ in features.heads])
@@ -258,48 +258,44 @@ def _tensors(features: Features, split: str, names: list[str]) -> Examples:
     labels = np.array([names.index(features.labels[split][i]) for i in kept])
     questions = {q: n for n, q in enumerate(dict.fromkeys(features.questions[split]))}
     groups = np.array([questions[features.questions[split][i]] for i in kept])
-    return Examples(torch.cat([z, mean], -1), labels, groups)
+    return LabelledFeatures(torch.cat([z, mean], -1), labels, groups)
 
 
 def contributions(probe: Probe, x: Tensor, classes: int) -> NDArray[np.float64]:
     """Gradient × activation of every head for every class's score: class × example × head."""
     projected = probe.project(x).detach().requires_grad_()
     scores = probe.decide(projected)
-    found = []
+    values = []
     for number in range(classes):
         (grad,) = torch.autograd.grad(scores[:, number].sum(), projected, retain_graph=True)
-        found.append((grad * projected).mean(-1).detach().double().numpy())
-    return np.stack(found)
+        values.append((grad * projected).mean(-1).detach().double().numpy())
+    return np.stack(values)
 
 
 def importance_of(
-    said: NDArray[np.float64], data: Examples, shuffles: int, random: np.random.Generator
+    values: NDArray[np.float64],
+    data: LabelledFeatures,
+    permutations: int,
+    rng: np.random.Generator,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Importance (class × head), and its p-value under labels shuffled within questions.
-
-    Each head's importance is compared with its own spread under shuffling; the largest of all
-    heads is what a head must beat, so that the p-value holds for all heads together.
-    """
-    importance = np.stack([each[data.labels == c].mean(0) for c, each in enumerate(said)])
+    """Importance (class × head), and its p-value under labels shuffled within questions."""
+    importance = np.stack([each[data.labels == c].mean(0) for c, each in enumerate(values)])
     p = np.ones_like(importance)
-    drawn = np.stack([_shuffled(data, random) for _ in range(shuffles)])
-    for c, each in enumerate(said):
-        weights = (drawn == c).astype(float)
-        null = weights @ each / weights.sum(1, keepdims=True)  # shuffle head
-        middle, spread = null.mean(0), np.maximum(null.std(0), 1e-12)
-        largest = ((null - middle) / spread).max(1)
-        beaten = (largest[:, None] >= (importance[c] - middle) / spread).sum(0)
-        p[c] = (1 + beaten) / (1 + shuffles)
+    shuffled = np.stack([_shuffled(data, rng) for _ in range(permutations)])
+    for c, each in enumerate(values):
+        weights = (shuffled == c).astype(float)
+        null = weights @ each / weights.sum(1, keepdims=True)  # permutation head
+        p[c] = max_null_p(importance[c], null)
     return importance, p
 
 
-def _shuffled(data: Examples, random: np.random.Generator) -> NDArray[np.int64]:
-    """Labels dealt out anew: within questions where these have several examples, else among all."""
+def _shuffled(data: LabelledFeatures, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Labels shuffled within questions if most questions have several examples, else among all."""
     sizes = np.bincount(data.groups)
     if np.median(sizes[sizes > 0]) < 2:
-        return random.permutation(data.labels)
+        return rng.permutation(data.labels)
     order = np.argsort(data.groups, kind="stable")
-    keys = np.lexsort((random.random(len(order)), data.groups))
-    dealt = data.labels.copy()
-    dealt[order] = data.labels[keys]
-    return dealt
+    keys = np.lexsort((rng.random(len(order)), data.groups))
+    shuffled = data.labels.copy()
+    shuffled[order] = data.labels[keys]
+    return shuffled

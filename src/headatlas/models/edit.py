@@ -10,12 +10,10 @@ import torch
 from torch import Tensor
 
 from headatlas.errors import EditError
+from headatlas.models.broadcast import Vectors, gate_for, open_past_end, vectors_for
 
 if TYPE_CHECKING:
     from headatlas.models.spec import Head, ModelSpec
-
-Vectors = Tensor | Mapping[int, Tensor]
-"""Head vectors for all layers in one tensor, or for some layers by number."""
 
 _GATE_AXES = {2: "layer head", 3: "row layer head", 4: "row layer head position"}
 _VECTOR_AXES = {
@@ -27,54 +25,72 @@ _VECTOR_AXES = {
 
 @dataclass(frozen=True, eq=False)
 class Edit:
-    """`z ← g·z + (1 − g)·b + s` on the output z of every head, before the output projection.
+    """`z ← g·z + (1 − g)·r + s` on the output z of every head, before the output projection.
 
     Shapes (row = one example of the batch; a row axis of 1 serves all rows):
 
-    | part | all rows | every row its own | every position its own |
+    | part | all rows | one per row | one per position |
     |---|---|---|---|
-    | `gate` g | layer head | row layer head | row layer head position |
-    | `baseline` b, `shift` s | layer head d_head | row layer head d_head | row … position d_head |
+    | gate g | layer head | row layer head | row layer head position |
+    | replacement r, shift s | layer head d_head | row layer head d_head | row … position d_head |
 
-    `baseline` and `shift` may also map a layer number to a tensor without the layer axis; layers
+    `replacement` and `shift` may also map a layer number to a tensor without the layer axis; layers
     that are not named get none. Positions count from the first token of the text; positions past
-    the end of a per-position edit are left alone. Every part may require gradient.
+    the end of a per-position edit are left alone. Every part may require gradient. Gates of
+    integers or booleans become float32.
 
     >>> Edit(gate=torch.ones(30, 9)).rows
     1
     """
 
     gate: Tensor | None = None
-    baseline: Vectors | None = None
+    replacement: Vectors | None = None
     shift: Vectors | None = None
 
+    @classmethod
+    def ablate(cls, spec: ModelSpec, heads: Sequence[Head]) -> Edit:
+        """The edit that removes the given heads together: gate 0 at every position.
+
+        >>> from headatlas import load_model
+        >>> model = load_model("smollm2-135m")  # doctest: +SKIP
+        >>> model.generate(["The capital of France is"], Edit.ablate(model.spec, [(0, 3)]))
+        ... # doctest: +SKIP
+        """
+        gate = torch.ones(spec.n_layers, spec.n_heads)
+        for layer, head in heads:
+            spec.check_head((layer, head))
+            gate[layer, head] = 0.0
+        return cls(gate=gate)
+
     def __post_init__(self) -> None:
-        if self.gate is not None and self.gate.ndim not in _GATE_AXES:
-            raise EditError(
-                f"a gate has the axes {' or '.join(_GATE_AXES.values())}, but this one has "
-                f"{self.gate.ndim} axes."
-            )
-        for name, value in (("baseline", self.baseline), ("shift", self.shift)):
+        for name, value in self._parts().items():
+            axes_of = _GATE_AXES if name == "gate" else _VECTOR_AXES
             for tensor, dropped in _tensors(value):
-                if tensor.ndim + dropped not in _VECTOR_AXES:
+                _check_numbers(name, tensor)
+                if tensor.ndim + dropped not in axes_of:
                     raise EditError(
-                        f"a {name} has the axes {' or '.join(_VECTOR_AXES.values())}, but this one "
-                        f"has {tensor.ndim} axes."
+                        f"a {name} has the axes {' or '.join(axes_of.values())}, but this one has "
+                        f"{tensor.ndim} axes."
                     )
-        if self.baseline is not None and self.gate is None:
-            raise EditError("a baseline does nothing without a gate: give both.")
+        if self.gate is not None and not self.gate.is_floating_point():
+            object.__setattr__(self, "gate", self.gate.float())
+        if self.replacement is not None and self.gate is None:
+            raise EditError("a replacement does nothing without a gate: give both.")
         if len(sizes := {rows for rows in self._row_counts() if rows > 1}) > 1:
             raise EditError(f"the parts of an edit differ in rows: {sorted(sizes)}.")
 
+    def _parts(self) -> dict[str, Vectors | None]:
+        return {"gate": self.gate, "replacement": self.replacement, "shift": self.shift}
+
     def _row_counts(self) -> list[int]:
         counts = [self.gate.shape[0]] if self.gate is not None and self.gate.ndim > 2 else []
-        for value in (self.baseline, self.shift):
+        for value in (self.replacement, self.shift):
             counts += [t.shape[0] for t, dropped in _tensors(value) if t.ndim + dropped > 3]
         return counts
 
     @property
     def rows(self) -> int:
-        """How many rows have an edit of their own; 1 if all share it."""
+        """The number of rows that have an edit of their own; 1 if all share it."""
         return max(self._row_counts(), default=1)
 
     @property
@@ -82,14 +98,14 @@ class Edit:
         """Whether the edit differs between positions."""
         return (self.gate is not None and self.gate.ndim == 4) or any(
             tensor.ndim + dropped == 5
-            for value in (self.baseline, self.shift)
+            for value in (self.replacement, self.shift)
             for tensor, dropped in _tensors(value)
         )
 
     @property
     def requires_grad(self) -> bool:
         """Whether any part of the edit is to be learned."""
-        parts = (self.gate, self.baseline, self.shift)
+        parts = self._parts().values()
         return any(tensor.requires_grad for part in parts for tensor, _ in _tensors(part))
 
     def select_rows(self, rows: Sequence[int]) -> Edit:
@@ -108,23 +124,22 @@ class Edit:
 
         gate = None if self.gate is None else pick(self.gate, self.gate.ndim > 2)
         return replace(
-            self, gate=gate, baseline=pick_all(self.baseline), shift=pick_all(self.shift)
+            self, gate=gate, replacement=pick_all(self.replacement), shift=pick_all(self.shift)
         )
 
     def check(self, spec: ModelSpec) -> None:
         """Raise unless the edit has the layers and heads of the model."""
         wanted = (spec.n_layers, spec.n_heads)
-        parts = {"gate": self.gate, "baseline": self.baseline, "shift": self.shift}
-        for name, value in parts.items():
+        for name, value in self._parts().items():
             for layer in value if isinstance(value, Mapping) else ():
                 spec.layer(layer)
             for tensor, dropped in _tensors(value):
                 with_rows = tensor.ndim + dropped - (name != "gate") > 2
                 axes = tuple(tensor.shape[with_rows : with_rows + 2 - dropped])
-                found = (spec.n_layers, *axes) if dropped else axes
-                if found != wanted:
+                shape = (spec.n_layers, *axes) if dropped else axes
+                if shape != wanted:
                     raise EditError(
-                        f"the {name} is made for {found[0]} layers × {found[1]} heads, but "
+                        f"the {name} is made for {shape[0]} layers × {shape[1]} heads, but "
                         f"{spec.name} has {wanted[0]} × {wanted[1]}."
                     )
                 if name != "gate" and tensor.shape[-1] != spec.d_head:
@@ -133,34 +148,65 @@ class Edit:
                         f"{spec.name} have {spec.d_head}."
                     )
 
+        self._check_finite(spec)
+
+    def _check_finite(self, spec: ModelSpec) -> None:
+        """Raise if a head that exists has no number for a gate.
+
+        A gate that is being learned is not looked at: a fit that diverges has its own message.
+        """
+        if self.gate is None or self.gate.requires_grad or self.gate.isfinite().all():
+            return
+        gate = self.gate[None] if self.gate.ndim == 2 else self.gate  # row layer head …
+        bad = [head for head in spec.heads() if not gate[:, head[0], head[1]].isfinite().all()]
+        if bad:
+            names = ", ".join(f"{layer}.{head}" for layer, head in bad[:4])
+            more = ", …" if len(bad) > 4 else ""
+            raise EditError(
+                f"the gate is NaN or infinite for {len(bad)} of the heads of {spec.name} "
+                f"({names}{more}): use 1 for heads to leave alone."
+            )
+
     def check_rows(self, rows: int) -> None:
-        """Raise unless the edit is for all rows, or for just so many."""
+        """Raise unless all rows share the edit, or it has exactly this many rows."""
         if self.rows not in (1, rows):
-            raise EditError(f"the edit has {self.rows} rows, but {rows} were given to run.")
+            raise EditError(f"the edit has {self.rows} rows, but the batch has {rows}.")
+
+    def repeated(self, batch: int) -> Edit:
+        """The edit for a batch that holds several copies (beams, samples) of every row in turn."""
+        if self.rows in (1, batch):
+            return self
+        if batch % self.rows:
+            raise EditError(f"the edit has {self.rows} rows, but the batch has {batch}.")
+        copies = batch // self.rows
+        return self.select_rows([row for row in range(self.rows) for _ in range(copies)])
 
     def apply(self, z: Tensor, layer: int, offset: int) -> Tensor:
         """Edit the head outputs of one layer.
 
         `z` is batch × position × head × d_head; `offset` is the position of its first token.
         """
-        gate = None if self.gate is None else _as_gate(self.gate, layer, z, offset)
-        baseline = _as_vectors(self.baseline, layer, z, offset)
-        shift = _as_vectors(self.shift, layer, z, offset)
-        if gate is not None and baseline is not None:
-            gate = _open_past_end(gate, self.baseline, layer, z, offset)
-            z = gate * z + (1 - gate) * baseline
+        self.check_rows(z.shape[0])
+        gate = None if self.gate is None else gate_for(self.gate, layer, z, offset)
+        replacement = vectors_for(self.replacement, layer, z, offset)
+        shift = vectors_for(self.shift, layer, z, offset)
+        if gate is not None and replacement is not None:
+            gate = open_past_end(gate, self.replacement, layer, z, offset)
+            z = gate * z + (1 - gate) * replacement
         elif gate is not None:
             z = gate * z
         return z if shift is None else z + shift
 
 
-def remove_heads(spec: ModelSpec, heads: Sequence[Head]) -> Edit:
-    """The edit that removes the given heads together: gate 0 at every position."""
-    gate = torch.ones(spec.n_layers, spec.n_heads)
-    for layer, head in heads:
-        spec.check_head((layer, head))
-        gate[layer, head] = 0.0
-    return Edit(gate=gate)
+def _check_numbers(name: str, tensor: Tensor) -> None:
+    """Raise unless a part of an edit holds real numbers, in a tensor."""
+    if not isinstance(tensor, Tensor):
+        raise EditError(
+            f"a {name} is a torch tensor, but this one is a {type(tensor).__name__}: use "
+            "torch.as_tensor."
+        )
+    if tensor.is_complex():
+        raise EditError(f"a {name} has real numbers, but this one is {tensor.dtype}.")
 
 
 def _tensors(value: Vectors | Tensor | None) -> list[tuple[Tensor, int]]:
@@ -170,68 +216,3 @@ def _tensors(value: Vectors | Tensor | None) -> list[tuple[Tensor, int]]:
     if isinstance(value, Mapping):
         return [(tensor, 1) for tensor in value.values()]
     return [(value, 0)]
-
-
-def _as_gate(gate: Tensor, layer: int, z: Tensor, offset: int) -> Tensor:
-    heads = z.shape[2]
-    if gate.ndim == 2:
-        gate = gate[layer, :heads]  # head
-        return gate.to(z)[None, None, :, None]
-    gate = gate[:, layer, :heads]  # row head [position]
-    gate = gate[:, :, None] if gate.ndim == 2 else _at_positions(gate, z, offset, fill=1.0)
-    return _over_batch(gate.to(z), z).transpose(1, 2)[..., None]  # row position head 1
-
-
-def _of_layer(value: Vectors | None, layer: int) -> Tensor | None:
-    if value is None:
-        return None
-    if isinstance(value, Mapping):
-        return value.get(layer)
-    return value[layer] if value.ndim == 3 else value[:, layer]
-
-
-def _open_past_end(
-    gate: Tensor, baseline: Vectors | None, layer: int, z: Tensor, offset: int
-) -> Tensor:
-    """Open the gate (1) at positions past the end of a per-position baseline."""
-    vectors = _of_layer(baseline, layer)
-    if vectors is None or vectors.ndim < 4 or (covered := vectors.shape[2] - offset) >= z.shape[1]:
-        return gate
-    inside = torch.arange(z.shape[1], device=z.device) < covered
-    return torch.where(inside[None, :, None, None], gate, 1.0)
-
-
-def _as_vectors(value: Vectors | None, layer: int, z: Tensor, offset: int) -> Tensor | None:
-    heads, d_head = z.shape[2:]
-    vectors = _of_layer(value, layer)
-    if vectors is None:
-        return None
-    if vectors.ndim == 2:  # head d_head
-        return vectors[:heads, :d_head].to(z)[None, None]
-    vectors = vectors[:, :heads, ..., :d_head]  # row head [position] d_head
-    if vectors.ndim == 3:
-        vectors = vectors[:, :, None]
-    else:
-        vectors = _at_positions(vectors, z, offset, fill=0.0)
-    return _over_batch(vectors.to(z), z).transpose(1, 2)  # row position head d_head
-
-
-def _at_positions(value: Tensor, z: Tensor, offset: int, fill: float) -> Tensor:
-    """Cut the position axis (the third) to the positions of z; past its end comes `fill`."""
-    length = z.shape[1]
-    value = value[:, :, offset : offset + length]
-    missing = length - value.shape[2]
-    if missing:
-        rest = value.new_full((*value.shape[:2], missing, *value.shape[3:]), fill)
-        value = torch.cat([value, rest], dim=2)
-    return value
-
-
-def _over_batch(value: Tensor, z: Tensor) -> Tensor:
-    """Fit the row axis to the batch; a batch of copies (beams, samples) repeats every row."""
-    rows, batch = value.shape[0], z.shape[0]
-    if rows in (1, batch):
-        return value
-    if batch % rows:
-        raise EditError(f"the edit has {rows} rows, but the batch has {batch}.")
-    return value.repeat_interleave(batch // rows, dim=0)

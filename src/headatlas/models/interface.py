@@ -2,9 +2,9 @@
 
 A model asks `AttentionInterface.get_interface` for its attention function at every call. While a
 listener is active, the function it gets is its own one followed by the listener, which sees the
-head outputs (batch × position × head × d_head) and may replace them. The kernel keeps its name,
-so masks and branches that depend on the name stay as they are, whatever the kernel is.
-`docs/decisions/attention-interface.md` says why no new kernel name is registered.
+head outputs (batch × position × head × d_head) and may replace them. The attention implementation
+keeps its name, so masks and branches that depend on the name stay as they are.
+`docs/decisions/attention-interface.md` says why no new name is registered.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from transformers import AttentionInterface
 
 Listener = Callable[[nn.Module, Tensor, Tensor], Tensor]
-"""Takes the attention module, its keys and the head outputs; returns the outputs to go on with."""
+"""Takes the attention module, its keys and the head outputs; returns the outputs to use instead."""
 
 METHOD = "get_interface"
 _listeners: list[Listener] = []
@@ -34,12 +34,12 @@ def _first(args: tuple[Any, ...], kwargs: dict[str, Any], index: int, name: str)
 def _with_listeners(attention: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(attention)
     def listened(*args: Any, **kwargs: Any) -> Any:
-        z, *rest = attention(*args, **kwargs)
+        z, *others = attention(*args, **kwargs)
         module = _first(args, kwargs, 0, "module")
         key = _first(args, kwargs, 2, "key")
         for listener in tuple(_listeners):
             z = listener(module, key, z)
-        return z, *rest
+        return z, *others
 
     return listened
 

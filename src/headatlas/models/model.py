@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
-from typing import Any
+from html import escape
+from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.cache_utils import Cache
 
 from headatlas.errors import EditError, ModelError
+from headatlas.models.connection import Connection, Reader
 from headatlas.models.edit import Edit
+from headatlas.models.heads.survey import survey
 from headatlas.models.load.fingerprint import fingerprint
-from headatlas.models.interface import listening
+from headatlas.models.run.generating import generate_ids
 from headatlas.models.run.reading import read_heads
 from headatlas.models.run.scoring import TargetScores, score_targets
-from headatlas.models.spec import LayerSpec, ModelSpec
-from headatlas.models.heads.survey import survey
+from headatlas.models.spec import ModelSpec
 from headatlas.models.tokens import Tokens, encode, encode_prompt
+from headatlas.models.weights import count_parameters, input_device
 
-Reader = Callable[[int, Tensor, int], None]
-"""Takes a layer, its head outputs and the position of their first token."""
+if TYPE_CHECKING:
+    from headatlas.models.heads.verify import Check
 
 
 class Model:
@@ -43,28 +46,50 @@ class Model:
             name=name,
             architecture=type(hf).__name__,
             layers=survey(hf),
-            parameters=sum(p.numel() for p in hf.parameters()),
+            parameters=count_parameters(hf),
             dtype=str(hf.dtype).removeprefix("torch."),
             attn_implementation=str(config._attn_implementation),
             context=getattr(config, "max_position_embeddings", None),
         )
-        modules = dict(hf.named_modules())
-        self._sites: list[tuple[int, LayerSpec, nn.Module]] = [
-            (i, layer, modules[module if layer.site == "attention" else projection])
-            for i, layer in enumerate(self.spec.layers)
-            if layer
-            for module, projection in ((layer.module, layer.projection), *layer.copies)
-        ]
-        self._layer_of = {
-            module: i for i, layer, module in self._sites if layer.site == "attention"
-        }
-        self._offset = 0
-        self._edit = Edit()
-        self._readers: list[Reader] = []
-        self._open = 0
+        self._connection = Connection(hf, self.spec)
 
     def __repr__(self) -> str:
-        return f"Model({self.spec.name!r}, {self.spec.n_layers}×{self.spec.n_heads} heads)"
+        return f"Model({self.spec.name!r}: {self._summary()})"
+
+    def _repr_html_(self) -> str:
+        return f"<p><strong>{escape(self.spec.name)}</strong>: {escape(self._summary())}</p>"
+
+    def _summary(self) -> str:
+        spec = self.spec
+        size = f"{spec.parameters / 1e9:.2f}B" if spec.parameters >= 1e9 else ""
+        size = size or f"{spec.parameters / 1e6:.1f}M"
+        state = "not verified yet"
+        if (checks := self.__dict__.get("checks")) is not None:  # looked at, but not run for this
+            state = "verified" if all(check.passed for check in checks) else "failed verification"
+        return (
+            f"{spec.architecture}, {spec.n_layers} layers × {spec.n_heads} heads, "
+            f"{size} parameters, {state}"
+        )
+
+    @property
+    def device(self) -> torch.device:
+        """The device that inputs go to."""
+        return input_device(self.hf)
+
+    @cached_property
+    def vocabulary_size(self) -> int:
+        """The number of tokens that the model has an embedding for."""
+        weight = getattr(self.hf.get_input_embeddings(), "weight", None)
+        if isinstance(weight, Tensor):
+            return int(weight.shape[0])
+        return int(self.hf.config.get_text_config(decoder=True).vocab_size)
+
+    @cached_property
+    def checks(self) -> tuple[Check, ...]:
+        """What `verify` finds on this model, computed once."""
+        from headatlas.models.heads.verify import verify
+
+        return verify(self)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -87,89 +112,47 @@ class Model:
 
     @property
     def is_read(self) -> bool:
-        """Whether somebody reads head outputs at this moment."""
-        return bool(self._readers)
+        """Whether head outputs are being read at this moment."""
+        return bool(self._connection.readers)
 
     def new_cache(self) -> Cache:
-        """An empty cache of the kind the model wants."""
+        """An empty cache of the kind that the model uses."""
         return DynamicCache(config=self.hf.config)
 
     # -- edits ---------------------------------------------------------------------------------
 
-    @contextmanager
-    def editing(self, edit: Edit) -> Iterator[None]:
+    def editing(self, edit: Edit, *, copies: bool = False) -> AbstractContextManager[None]:
         """Run everything inside with the edit; on leaving, the model is as it was before.
 
-        An edit inside another one takes its place.
-        """
-        edit.check(self.spec)
-        before = self._edit
-        self._edit = edit
-        try:
-            with self._connected():
-                yield
-        finally:
-            self._edit = before
+        An edit inside another one takes its place. A batch must have as many rows as an edit with
+        a row axis; with `copies`, it may also hold several copies of each row (beams, samples).
 
-    def editing_rows(self, edit: Edit, rows: Sequence[int]) -> Any:
+        >>> from headatlas import Edit, load_model
+        >>> model = load_model("smollm2-135m")  # doctest: +SKIP
+        >>> with model.editing(Edit.ablate(model.spec, [(0, 3)])):  # doctest: +SKIP
+        ...     logits = model.hf(torch.tensor([[504, 3575]])).logits
+        """
+        return self._connection.editing(edit, copies)
+
+    def editing_rows(self, edit: Edit, rows: Sequence[int]) -> AbstractContextManager[None]:
         """Run with the part of an edit that belongs to some rows of the batch."""
         return self.editing(edit.select_rows(rows))
 
-    @contextmanager
-    def reading(self, reader: Reader) -> Iterator[None]:
+    def reading(self, reader: Reader) -> AbstractContextManager[None]:
         """Show `reader` the head outputs of everything that runs inside."""
-        self._readers.append(reader)
-        try:
-            with self._connected():
-                yield
-        finally:
-            self._readers.remove(reader)
-
-    @contextmanager
-    def _connected(self) -> Iterator[None]:
-        """Connect to the model while any edit or reader is active."""
-        self._open += 1
-        try:
-            with ExitStack() as stack:
-                if self._open == 1:
-                    self._connect(stack)
-                yield
-        finally:
-            self._open -= 1
-
-    def _connect(self, stack: ExitStack) -> None:
-        def at_attention(module: nn.Module, key: Tensor, z: Tensor) -> Tensor:
-            layer = self._layer_of.get(module)
-            return z if layer is None else self._transform(layer, z)
-
-        def note_offset(module: nn.Module, args: Any, kwargs: dict[str, Any]) -> None:
-            past = kwargs.get("past_key_values")
-            self._offset = int(past.get_seq_length()) if isinstance(past, Cache) else 0
-
-        stack.enter_context(listening(at_attention))
-        handle = self.hf.register_forward_pre_hook(note_offset, with_kwargs=True)
-        stack.callback(handle.remove)
-        for layer, spec, module in self._sites:
-            if spec.site == "projection":
-                stack.callback(self._hook_projection(layer, spec, module).remove)
-
-    def _hook_projection(self, layer: int, spec: LayerSpec, module: nn.Module) -> Any:
-        def at_projection(module: nn.Module, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-            z = args[0].unflatten(-1, (spec.heads, spec.d_head))
-            return (self._transform(layer, z).flatten(-2), *args[1:])
-
-        return module.register_forward_pre_hook(at_projection)
-
-    def _transform(self, layer: int, z: Tensor) -> Tensor:
-        for reader in self._readers:
-            reader(layer, z, self._offset)
-        return self._edit.apply(z, layer, self._offset)
+        return self._connection.reading(reader)
 
     # -- uses ----------------------------------------------------------------------------------
 
     def encode(self, prompt: str, target: str) -> Tokens:
         """Tokens of a prompt and its target."""
         return encode(self._need_tokenizer(), prompt, target)
+
+    def encode_fitting(self, texts: Sequence[tuple[str, str]]) -> list[Tokens | None]:
+        """Tokens of (prompt, target) pairs; `None` for those longer than the model's context."""
+        rows = [self.encode(prompt, target) for prompt, target in texts]
+        limit = self.spec.context
+        return [row if limit is None or len(row) <= limit else None for row in rows]
 
     def score(
         self,
@@ -180,7 +163,7 @@ class Model:
         pack: bool | None = None,
     ) -> TargetScores:
         """Log-probability of every row's target, with gradient if the edit requires it."""
-        return score_targets(self, rows, edit or self._edit, share=share, pack=pack)
+        return score_targets(self, rows, edit or self._connection.edit, share=share, pack=pack)
 
     def read(
         self,
@@ -192,42 +175,32 @@ class Model:
         edit: Edit | None = None,
     ) -> Tensor:
         """Head outputs, row × layer × head × position × d_head; see `read_heads`."""
-        edit = edit or self._edit
+        edit = edit or self._connection.edit
         return read_heads(self, rows, layers=layers, heads=heads, positions=positions, edit=edit)
 
-    @torch.no_grad()
     def generate(
         self,
         prompts: Sequence[str] | Sequence[Sequence[int]],
         edit: Edit | None = None,
         **options: Any,
     ) -> list[str] | list[list[int]]:
-        """Continue prompts (texts, or token ids) under an edit, through the model's `generate`.
+        """Continue prompts (all texts, or all token ids) under an edit; returns the same kind.
 
-        Greedy unless `options` say otherwise; the same kind of thing comes back as went in.
+        `options` are those of the `generate` of `transformers`; by default, the continuation is
+        greedy and has at most 32 new tokens.
         """
         if isinstance(prompts, str):
             raise EditError("generate takes a list of prompts, not one text.")
         texts = [prompt for prompt in prompts if isinstance(prompt, str)]
+        if texts and len(texts) < len(prompts):
+            raise EditError("prompts are either all texts or all lists of token ids, not both.")
         rows = [
-            encode_prompt(self._need_tokenizer(), p) if isinstance(p, str) else tuple(p)
-            for p in prompts
+            encode_prompt(self._need_tokenizer(), prompt)
+            if isinstance(prompt, str)
+            else tuple(prompt)
+            for prompt in prompts
         ]
-        edit = edit or self._edit
-        edit.check_rows(len(rows))
-        length = max(len(row) for row in rows)
-        if edit.by_position and any(len(row) != length for row in rows):
-            raise EditError("an edit by position needs prompts of one length to generate from.")
-        ids = torch.tensor([[*[0] * (length - len(row)), *row] for row in rows])
-        mask = torch.tensor([[*[0] * (length - len(row)), *[1] * len(row)] for row in rows])
-        settings: dict[str, Any] = {"do_sample": False, "max_new_tokens": 32, **options}
-        if self.hf.generation_config.pad_token_id is None:
-            settings.setdefault("pad_token_id", 0)
-        with self.editing(edit):
-            out = self.hf.generate(
-                ids.to(self.hf.device), attention_mask=mask.to(self.hf.device), **settings
-            )
-        new: list[list[int]] = out[:, length:].tolist()
+        new = generate_ids(self, rows, edit or self._connection.edit, options)
         if not texts:
             return new
         tokenizer = self._need_tokenizer()

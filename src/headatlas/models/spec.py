@@ -8,7 +8,7 @@ from typing import Any
 from headatlas.errors import EditError
 
 Head = tuple[int, int]
-"""A head by its names: (layer, head)."""
+"""A head: its layer and its number in the layer."""
 
 
 @dataclass(frozen=True)
@@ -69,15 +69,20 @@ class ModelSpec:
         spec = self.layer(layer)
         return head // (spec.heads // spec.kv_heads)
 
+    @property
+    def kv_groups(self) -> dict[Head, int]:
+        """The key/value head of every query head."""
+        return {head: self.kv_group(*head) for head in self.heads()}
+
     def layer(self, layer: int) -> LayerSpec:
-        """The attention of a layer, or a sentence saying why there is none."""
+        """The attention of a layer; raises if it has none."""
         if not 0 <= layer < self.n_layers:
             raise EditError(
                 f"no layer {layer} in {self.name}: its layers run from 0 to {self.n_layers - 1}."
             )
         spec = self.layers[layer]
         if spec is None:
-            have = [i for i, each in enumerate(self.layers) if each]
+            have = [i for i, other in enumerate(self.layers) if other]
             raise EditError(
                 f"layer {layer} of {self.name} has no attention heads: layers {have} have some."
             )

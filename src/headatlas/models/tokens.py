@@ -54,7 +54,7 @@ def leading_special_tokens(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...
 
 
 def encode(tokenizer: PreTrainedTokenizerBase, prompt: str, target: str) -> Tokens:
-    """Tokenise prompt and target as one text and find the target's tokens in it.
+    """Tokenize prompt and target as one text and find the target's tokens in it.
 
     Prompt and target are joined as they are: a target that follows a space brings it along. The
     target starts at the first token that reaches into the target's text, so a token that reaches
@@ -70,14 +70,14 @@ def _split(
 ) -> tuple[tuple[int, ...], int]:
     """The tokens of the whole text, and the number of the first one of the target."""
     if tokenizer.is_fast:
-        found = tokenizer(prompt + target, add_special_tokens=False, return_offsets_mapping=True)
-        whole = tuple(found["input_ids"])
-        for number, (_, end) in enumerate(found["offset_mapping"]):
+        encoded = tokenizer(prompt + target, add_special_tokens=False, return_offsets_mapping=True)
+        whole = tuple(encoded["input_ids"])
+        for number, (_, end) in enumerate(encoded["offset_mapping"]):
             if end > len(prompt):
                 return whole, number
     else:
         whole = _ids(tokenizer, prompt + target)
-    # a tokenizer that does not say which text a token stands for: where the prompt alone differs
+    # a tokenizer without offsets: the border is where the tokens of the prompt alone differ
     return whole, common_prefix([whole, _ids(tokenizer, prompt)])
 
 
@@ -87,7 +87,7 @@ def encode_prompt(tokenizer: PreTrainedTokenizerBase, prompt: str) -> tuple[int,
 
 
 def common_prefix(rows: Sequence[Sequence[int]]) -> int:
-    """How many leading tokens all rows share."""
+    """The number of leading tokens that all rows share."""
     ordered = sorted(map(tuple, rows))  # then the first and the last differ earliest
     first, last = ordered[0], ordered[-1]
     for index, (a, b) in enumerate(zip(first, last, strict=False)):
@@ -97,22 +97,22 @@ def common_prefix(rows: Sequence[Sequence[int]]) -> int:
 
 
 def group_by_prefix(rows: Sequence[Tokens]) -> list[list[int]]:
-    """Rows by number, gathered with those that they start with; the longest comes last.
+    """Row numbers in groups: each row together with the rows that it starts with, longest last.
 
-    A model that only looks back gives the same for a row as for the start of a longer one, so the
-    last of each list is all that has to run.
+    A causal model gives the same for a row as for the start of a longer one, so only the last row
+    of each group has to run.
 
     >>> group_by_prefix([Tokens((1, 2), 1), Tokens((1, 3), 1), Tokens((1, 2, 3), 2)])
     [[0, 2], [1]]
     """
     order = sorted(range(len(rows)), key=lambda i: rows[i].ids)
-    found: list[list[int]] = [[]]
+    groups: list[list[int]] = [[]]
     for place, number in enumerate(order):
-        found[-1].append(number)
+        groups[-1].append(number)
         longer = rows[order[place + 1]].ids if place + 1 < len(order) else ()
         if longer[: len(rows[number])] != rows[number].ids:
-            found.append([])
-    return found[:-1]
+            groups.append([])
+    return groups[:-1]
 
 
 def _ids(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:

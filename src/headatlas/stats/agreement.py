@@ -1,16 +1,18 @@
-"""How far two maps agree."""
+"""How far two sets of numbers, one per head, agree."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import xarray as xr
-from numpy.typing import NDArray
 
 from headatlas.errors import MapError
+from headatlas.stats.bootstrap import DRAWS, resamples
 
+FloatArray = np.ndarray[Any, Any]
 Interval = tuple[float, float]
+TOP_K = 20
 
 
 @dataclass(frozen=True)
@@ -32,30 +34,27 @@ class Agreement:
     top_expected: float
 
 
-def agreement(
-    one: xr.DataArray,
-    other: xr.DataArray,
+def agreement_of(
+    one: FloatArray,
+    other: FloatArray,
     *,
-    top_k: int = 20,
+    top_k: int = TOP_K,
     level: float = 0.95,
-    draws: int = 1000,
+    draws: int = DRAWS,
     seed: int = 0,
 ) -> Agreement:
-    """Pearson and Spearman correlation and top-k overlap of two maps (layer × head).
+    """Pearson and Spearman correlation and top-k overlap of two arrays of the same shape.
 
-    Intervals are percentile bootstrap intervals over heads, drawn together from both maps. A map
-    that is the same for every head has no correlation: NaN.
+    Intervals are percentile bootstrap intervals over heads, drawn together from both arrays. An
+    array that is the same for every head has no correlation: NaN.
     """
     x, y = _common_heads(one, other)
     if top_k < 1:
         raise MapError(f"top_k counts heads, so it is at least 1, not {top_k}.")
     top_k = min(top_k, len(x))
-    generator = np.random.default_rng(seed)
-    samples = []
-    for _ in range(draws):
-        pick = generator.integers(len(x), size=len(x))
-        samples.append((_pearson(x[pick], y[pick]), _spearman(x[pick], y[pick])))
-    pearson, spearman = np.array(samples).T
+    pearson, spearman = (
+        resamples((x, y), correlate, draws=draws, seed=seed) for correlate in (_pearson, _spearman)
+    )
     overlap = _top_overlap(x, y, top_k)
     return Agreement(
         heads=len(x),
@@ -70,45 +69,38 @@ def agreement(
     )
 
 
-def _common_heads(
-    one: xr.DataArray, other: xr.DataArray
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    for values in (one, other):
-        if values.dims != ("layer", "head"):
-            raise MapError(
-                "maps are compared as layer × head, but this one has "
-                f"{', '.join(map(str, values.dims))}: aggregate or select first."
-            )
+def _common_heads(one: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:
     if one.shape != other.shape:
-        raise MapError(f"maps of different models do not compare: {one.shape} and {other.shape}.")
-    x, y = one.to_numpy().ravel(), other.to_numpy().ravel()
-    both = ~(np.isnan(x) | np.isnan(y))
+        raise MapError(
+            f"maps of different models cannot be compared: {one.shape} and {other.shape}."
+        )
+    both = np.isfinite(one) & np.isfinite(other)
     if both.sum() < 3:
         raise MapError(f"two maps need at least 3 heads in common, but have {both.sum()}.")
-    return x[both].astype(np.float64), y[both].astype(np.float64)
+    return one[both].astype(np.float64), other[both].astype(np.float64)
 
 
-def _pearson(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+def _pearson(x: FloatArray, y: FloatArray) -> float:
     if np.ptp(x) == 0 or np.ptp(y) == 0:
         return float("nan")
     return float(np.corrcoef(x, y)[0, 1])
 
 
-def _spearman(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+def _spearman(x: FloatArray, y: FloatArray) -> float:
     from scipy.stats import rankdata
 
     return _pearson(rankdata(x), rankdata(y))
 
 
-def _percentiles(draws: NDArray[np.float64], level: float) -> Interval:
-    defined = draws[~np.isnan(draws)]
+def _percentiles(sampled: FloatArray, level: float) -> Interval:
+    defined = sampled[~np.isnan(sampled)]
     if not len(defined):
         return float("nan"), float("nan")
     lower, upper = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
     return float(lower), float(upper)
 
 
-def _top_overlap(x: NDArray[np.float64], y: NDArray[np.float64], k: int) -> float:
+def _top_overlap(x: FloatArray, y: FloatArray, k: int) -> float:
     top_x = np.argsort(-x, kind="stable")[:k]
     top_y = np.argsort(-y, kind="stable")[:k]
     return len(np.intersect1d(top_x, top_y)) / k

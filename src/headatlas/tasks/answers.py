@@ -1,4 +1,4 @@
-"""How near an answer in a model's own words comes to the reference."""
+"""Judging an answer in a model's own words: token F1 with the reference."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 from collections import Counter
 
 RIGHT = 0.5
-"""An answer counts as right from this F1 on."""
+"""An answer counts as right if its F1 is at least this."""
 
 
 def first_line(text: str) -> str:
-    """What a model says before it goes on to the next line, with a space before it as answers have.
+    """The first line of a generated text, with one space before it, as targets have.
 
     >>> first_line(" the uncle\\nQ: Who sings?")
     ' the uncle'
@@ -19,14 +19,14 @@ def first_line(text: str) -> str:
     return f" {line}" if line else ""
 
 
-def token_f1(said: str, reference: str) -> float:
-    """F1 of the words of two answers, without case and punctuation; the judge that needs no model.
+def token_f1(answer: str, reference: str) -> float:
+    """F1 of the words of an answer and of the reference, ignoring case and punctuation.
 
     >>> round(token_f1("It is the uncle.", "the uncle"), 2)
     0.67
     """
-    one, other = (Counter(re.findall(r"\w+", text.casefold())) for text in (said, reference))
-    common = (one & other).total()
-    if not common:
-        return float(one == other and said.strip() == reference.strip() != "")
-    return 2 * common / (one.total() + other.total())
+    words, expected = (Counter(re.findall(r"\w+", text.casefold())) for text in (answer, reference))
+    common = (words & expected).total()
+    if not common:  # answers without a word, such as "+", must be equal as they stand
+        return float(words == expected and answer.strip() == reference.strip() != "")
+    return 2 * common / (words.total() + expected.total())

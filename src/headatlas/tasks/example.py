@@ -5,21 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from headatlas.errors import TaskError
+from headatlas.tasks.html import example_html
 
 Scalar = str | int | float | bool | None
 
 
 @dataclass(frozen=True)
 class Example:
-    """A prompt and the text that should follow it, joined as they are.
+    """A prompt and the text that should follow it; they are joined exactly as they stand.
 
-    `choices` are all the answers to choose from, the target among them. `function` is the cognitive
-    function the question needs. `corrupted` is a prompt of the same shape that no longer asks for
-    the target (but for `corrupted_target`, where there is one answer). Examples of one `group` are
-    one question, worded differently or asked in several parts; without a group, the prompt itself
-    is the question.
+    `choices` are all possible answers, including the target. `function` is the cognitive function
+    that the question needs. `corrupted` is a prompt of the same shape to which the target is no
+    longer the answer; its own answer, if it has exactly one, is `corrupted_target`. Examples with
+    the same `group` belong to one question, worded differently or asked in several steps; without
+    a group, the prompt itself identifies the question.
+
+    >>> Example("Q: wolf\\nA:", " wolves").question
+    'q: wolf a:'
     """
 
     prompt: str
@@ -32,12 +37,26 @@ class Example:
     metadata: Mapping[str, Scalar] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
+        for name in ("prompt", "target", "group"):
+            _require_text(name, getattr(self, name))
+        for name in ("function", "corrupted", "corrupted_target"):
+            if getattr(self, name) is not None:
+                _require_text(name, getattr(self, name))
+        if not isinstance(self.choices, list | tuple):
+            raise TaskError(
+                f"the choices of an example are {self.choices!r}: give a tuple of strings."
+            )
+        for choice in self.choices:
+            _require_text("choice", choice)
+        object.__setattr__(self, "choices", tuple(self.choices))
         if self.choices and self.target not in self.choices:
             raise TaskError(f"the target {self.target!r} is not among the choices {self.choices}.")
+        if not isinstance(self.metadata, Mapping):
+            raise TaskError(f"the metadata of an example are {self.metadata!r}: give a dictionary.")
 
     @property
     def question(self) -> str:
-        """The key of the question: examples with the same key never lie in two splits."""
+        """The key of the question: examples with the same key are never in two splits."""
         return self.group or question_key(self.prompt)
 
     def content(self) -> str:
@@ -54,6 +73,14 @@ class Example:
                 sorted(self.metadata.items()),
             ]
         )
+
+    def _repr_html_(self) -> str:
+        return example_html(self)
+
+
+def _require_text(name: str, value: Any) -> None:
+    if not isinstance(value, str):
+        raise TaskError(f"the {name} of an example is {value!r}: give a string.")
 
 
 def question_key(prompt: str) -> str:

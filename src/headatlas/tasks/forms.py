@@ -1,24 +1,25 @@
-"""Forms of one task: how the same question is put to the model."""
+"""Forms of one task: how the same question is presented to the model."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headatlas.errors import TaskError
 from headatlas.tasks.example import Example
 
-Tokenizer = Any
-"""A tokenizer of `transformers`; tasks are independent of the package."""
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True)
 class Form:
-    """`icl`: solved examples first; `instruction`: what to do and one solved example; `plain`.
+    """`icl`: demonstrations first; `instruction`: an instruction and one demonstration; `plain`:
+    the question alone.
 
-    With `chat`, the same is put as turns of a conversation, in the model's own chat template.
+    With `chat`, the same becomes turns of a conversation in the model's own chat template.
 
     >>> str(Form("icl", 5, chat=True))
     'icl=5:chat'
@@ -35,48 +36,69 @@ class Form:
 
 PLAIN = Form("plain")
 KINDS = ("icl", "instruction", "plain")
+SUFFIX = r"icl(?:=\d{1,9})?|instruction|plain|chat|only=[^:]+"
+"""What may follow a task's name after a colon."""
 
 
 def split_name(name: str) -> tuple[str, list[str]]:
-    """A task's name and the words behind it: `antonym:icl=5:chat`, `cognition:only=Retrieval`."""
-    found = re.fullmatch(
-        r"(.+?)((?::(?:icl(?:=\d{1,4})?|instruction|plain|chat|only=[^:]+))*)", name, re.DOTALL
-    )
-    if found is None:
+    """A task's name and its suffixes: `antonym:icl=5:chat`, `cognition:only=Retrieval`.
+
+    >>> split_name("antonym:icl=5:chat")
+    ('antonym', ['icl=5', 'chat'])
+    """
+    match = re.fullmatch(rf"(.+?)((?::(?:{SUFFIX}))*)", name, re.DOTALL)
+    if match is None:
         return name, []
-    return found[1], [word for word in found[2].split(":") if word]
+    return match[1], [suffix for suffix in match[2].split(":") if suffix]
+
+
+def unknown_suffix(suffixes: Sequence[str]) -> str:
+    """The first suffix that is neither a form nor `only=FUNCTION`."""
+    unknown = (suffix for suffix in suffixes if not re.fullmatch(SUFFIX, suffix))
+    return next(unknown, suffixes[-1])
 
 
 def make_form(words: Sequence[str], default: Form, shots: int) -> Form:
-    """The form that words ask for; `shots` is how many examples `icl` has when no number stands."""
+    """The form that the words describe; `shots` is the number of demonstrations of a bare `icl`."""
+    for word in words:
+        if not isinstance(word, str):
+            raise TaskError(f"{word!r} is not a form: give a string such as 'icl=5:chat'.")
     kinds = [word for word in words if word != "chat"]
     if len(kinds) > 1 or len(words) - len(kinds) > 1:
         raise TaskError(f"':{':'.join(words)}' is more than one form: choose one.")
     form = replace(default, chat=default.chat or len(kinds) < len(words))
     for word in kinds:
         kind, _, number = word.partition("=")
-        if kind not in KINDS or (number and (kind != "icl" or not number.isdecimal())):
-            raise TaskError(f"no form '{word}': there are icl, icl=N, instruction, plain and chat.")
-        wanted = {"icl": int(number) if number else shots, "instruction": 1, "plain": 0}[kind]
+        valid = re.fullmatch(SUFFIX, word) if kind in KINDS else None
+        if valid is None:
+            raise TaskError(f"no form '{word}': use icl, icl=N, instruction, plain or chat.")
         if kind == "icl" and not number and not shots:
-            raise TaskError("the task has no solved examples for ':icl': give it more questions.")
-        form = replace(form, kind=kind if wanted else "plain", shots=wanted)
+            raise TaskError(
+                "the task has no demonstrations for ':icl': give it more questions, or a column "
+                "'split' with demonstrations."
+            )
+        needed = {"icl": int(number) if number else shots, "instruction": 1, "plain": 0}[kind]
+        form = replace(form, kind=kind if needed else "plain", shots=needed)
     return form
 
 
 def as_text(
     example: Example, shots: Sequence[Example], instruction: str, separator: str
 ) -> Example:
-    """The question after its instruction and solved examples, as one text."""
-    head = f"{instruction}{separator}" if instruction else ""
-    start = head + "".join(shot.prompt + shot.target + separator for shot in shots)
-    return replace(example, prompt=start + example.prompt)
+    """The question after its instruction and demonstrations, as one text."""
+    prefix = f"{instruction}{separator}" if instruction else ""
+    prefix += "".join(shot.prompt + shot.target + separator for shot in shots)
+    return replace(example, prompt=prefix + example.prompt)
 
 
 def as_chat(
-    example: Example, shots: Sequence[Example], instruction: str, tokenizer: Tokenizer
+    example: Example,
+    shots: Sequence[Example],
+    instruction: str,
+    tokenizer: PreTrainedTokenizerBase,
 ) -> Example:
-    """The question as the last turn of a conversation in which the examples were answered."""
+    """The question as the last turn of a conversation in which the assistant has answered the
+    demonstrations."""
     turns: list[dict[str, str]] = []
     for shot in shots:
         turns.append({"role": "user", "content": shot.prompt.strip()})
@@ -93,23 +115,23 @@ def as_chat(
     )
 
 
-def _apply_template(tokenizer: Tokenizer, turns: list[dict[str, str]]) -> str:
+def _apply_template(tokenizer: PreTrainedTokenizerBase, turns: list[dict[str, str]]) -> str:
     if not getattr(tokenizer, "chat_template", None):
-        raise TaskError("this model has no chat template: leave ':chat' away.")
+        raise TaskError("this model has no chat template: leave out ':chat'.")
     try:
         text = str(tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
-    except Exception as error:  # whatever a template from outside does
+    except Exception as error:  # a template comes with the model and may raise anything
         raise TaskError(
-            f"the model's chat template cannot show this task: {str(error)[:120]}."
+            f"the model's chat template cannot be applied to this task: {str(error)[:120]}."
         ) from error
-    start = str(tokenizer.bos_token or "")
-    # where the tokenizer puts BOS first by itself, a second one would stand in the text
-    if start and text.startswith(start) and _puts_first(tokenizer, start):
-        text = text[len(start) :]
+    bos = str(tokenizer.bos_token or "")
+    # a tokenizer that adds BOS by itself would put a second one before the template's
+    if bos and text.startswith(bos) and _adds_bos(tokenizer, bos):
+        text = text[len(bos) :]
     return text
 
 
-def _puts_first(tokenizer: Tokenizer, start: str) -> bool:
-    ids = list(tokenizer("a")["input_ids"])
+def _adds_bos(tokenizer: PreTrainedTokenizerBase, bos: str) -> bool:
+    with_special = list(tokenizer("a")["input_ids"])
     bare = list(tokenizer("a", add_special_tokens=False)["input_ids"])
-    return len(ids) > len(bare) and str(tokenizer.decode(ids[:1])) == start
+    return len(with_special) > len(bare) and str(tokenizer.decode(with_special[:1])) == bos

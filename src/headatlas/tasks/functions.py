@@ -1,4 +1,4 @@
-"""The eight cognitive functions, and how a step of a question is asked."""
+"""The eight cognitive functions, and the prompt of a step of a question."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ LOW_ORDER = (
     "Semantic Understanding",
     "Syntactic Understanding",
 )
-"""What the other four, of high order, are said to build on."""
+"""Functions of low order; the other four are said to build on them."""
 
 
 HIGH_ORDER = tuple(name for name in FUNCTIONS if name not in LOW_ORDER)
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """Functions in the order of the published figure; others come after them, by the alphabet.
+    """Functions in the order of the published figure, then any others in alphabetical order.
 
     >>> in_order(["Zeal", "Retrieval", "Art", "Knowledge Recall"])
     ['Knowledge Recall', 'Retrieval', 'Art', 'Zeal']
@@ -39,7 +39,7 @@ def in_order(names: Iterable[str]) -> list[str]:
     return sorted(set(names), key=lambda name: (known.get(name, len(known)), name))
 
 
-def sub_question(question: str, told: list[tuple[str, str]], asked: str) -> str:
-    """The prompt of a step: the question, what was answered so far, what is asked now."""
-    steps = "".join(f"Q: {earlier}\nA: {answer}\n" for earlier, answer in told)
-    return f"{question}\n\n{steps}Q: {asked}\nA:"
+def sub_question(question: str, earlier: list[tuple[str, str]], step: str) -> str:
+    """The prompt of a step: the question, the earlier steps with their answers, this step."""
+    answered = "".join(f"Q: {ask}\nA: {answer}\n" for ask, answer in earlier)
+    return f"{question}\n\n{answered}Q: {step}\nA:"

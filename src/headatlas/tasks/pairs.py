@@ -1,19 +1,22 @@
-"""Pairs of tasks that are learned against each other: one is kept, the other forgotten."""
+"""Pairs of tasks that are contrasted: one is retained while the other is forgotten."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from headatlas.errors import TaskError
-from headatlas.tasks.forms import Tokenizer
 from headatlas.tasks.task import Task
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True)
 class TaskPairs:
-    """Tasks to retain, each with the one to forget; mostly two forms of the same questions.
+    """Tasks to retain, each with one to forget; usually two forms of the same questions.
 
     >>> from headatlas.tasks import load_task
     >>> TaskPairs((load_task("antonym:instruction"),), (load_task("antonym:icl"),)).name
@@ -26,12 +29,12 @@ class TaskPairs:
     def __post_init__(self) -> None:
         if not self.retain or len(self.retain) != len(self.forget):
             raise TaskError(
-                f"every task to retain needs one to forget, but {len(self.retain)} are to be "
-                f"retained and {len(self.forget)} forgotten."
+                f"every task to retain needs one to forget: there are {len(self.retain)} tasks to "
+                f"retain and {len(self.forget)} to forget."
             )
-        for kept, lost in self:
-            if kept.hash == lost.hash:
-                raise TaskError(f"'{kept.name}' cannot be retained and forgotten at once.")
+        for retained, forgotten in self:
+            if retained.hash == forgotten.hash:
+                raise TaskError(f"'{retained.name}' cannot be retained and forgotten at once.")
 
     def __iter__(self) -> Iterator[tuple[Task, Task]]:
         return iter(zip(self.retain, self.forget, strict=True))
@@ -44,14 +47,16 @@ class TaskPairs:
     @property
     def hash(self) -> str:
         """SHA-256 of the contents of all tasks, in their order."""
-        both = [task.hash for pair in self for task in pair]
-        return hashlib.sha256(" ".join(both).encode()).hexdigest()
+        hashes = [task.hash for pair in self for task in pair]
+        return hashlib.sha256(" ".join(hashes).encode()).hexdigest()
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(remark for pair in self for t in pair for remark in t.remarks))
+        return tuple(
+            dict.fromkeys(remark for pair in self for task in pair for remark in task.remarks)
+        )
 
-    def for_tokenizer(self, tokenizer: Tokenizer | None) -> TaskPairs:
+    def for_tokenizer(self, tokenizer: PreTrainedTokenizerBase | None) -> TaskPairs:
         """The pairs for a model; see `Task.for_tokenizer`."""
         return replace(
             self,

@@ -1,42 +1,52 @@
-"""The task type: named, versioned, hashed; questions in four splits, put in one of three forms."""
+"""The task type: named, versioned, hashed; questions in four splits, shown in one of three forms."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import operator
 import random
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count, islice
+from typing import TYPE_CHECKING, Any
 
 from headatlas.errors import TaskError
+from headatlas.tasks.corruption import corrupt_demonstrations
 from headatlas.tasks.example import Example
-from headatlas.tasks.forms import PLAIN, Form, Tokenizer, as_chat, as_text, make_form
+from headatlas.tasks.forms import PLAIN, Form, as_chat, as_text, make_form
 from headatlas.tasks.functions import in_order
-from headatlas.tasks.splits import SPLITS, check_disjoint, divide
+from headatlas.tasks.html import task_html
+from headatlas.tasks.splits import SPLITS, check_disjoint, check_split, divide
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 MOST_SHOTS = 10
-"""Solved examples of the form `icl` where neither task nor user says how many."""
+"""Number of demonstrations of the form `icl` if neither the task nor the user gives one."""
 
 MEASURES = ("accuracy", "logprob")
+
+DIGEST_NAMES = {"demonstrations": "examples"}
+"""Splits that enter hashes and random draws under another name. Any other spelling would change the
+hash of every task, and with it every random draw and every map that is stored under that hash."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """Questions with their answers, and how they are put.
+    """Questions with their answers, and the form in which a model sees them.
 
-    `splits` holds the questions: `examples` are shown solved in prompts, `train` is for fitting,
-    `select` for choosing heads, `test` for scoring. `form` says how a question is put, `shots` how
-    many solved examples the form `icl` has by itself. `measure` tells whether a model can do the
-    task: `accuracy`, or `logprob` against shuffled targets where answers are too long to be
-    given word for word. Where `shuffling_corrupts`, solved examples with shuffled answers make the
-    corrupted prompt. `remarks` are what a reader left out, and why.
+    `splits` holds the questions: `demonstrations` are shown solved in prompts, `train` is for
+    fitting, `select` for choosing heads, `test` for scoring. `form` is how a question is shown, and
+    `shots` the default number of demonstrations of the form `icl`. `measure` decides whether a
+    model can do the task: `accuracy`, or `logprob` against shuffled targets where answers are too
+    long to be given word for word. With `shuffling_corrupts`, demonstrations with shuffled answers
+    make the corrupted prompt. `remarks` state what was left out of the task, and why.
 
     >>> task = Task.of("plurals", [Example(f"Q: {w}\\nA:", f" {w}s") for w in "abcdefgh"])
-    >>> {split: len(task.splits[split]) for split in SPLITS}
-    {'examples': 1, 'train': 3, 'select': 2, 'test': 2}
+    >>> task
+    Task('plurals', 1 demonstrations + 3 train + 2 select + 2 test, form plain)
     """
 
     name: str
@@ -50,21 +60,26 @@ class Task:
     shuffling_corrupts: bool = False
     measure: str = "accuracy"
     remarks: tuple[str, ...] = ()
-    remake: Callable[[Tokenizer], Task] | None = field(default=None, compare=False, repr=False)
-    tokenizer: Tokenizer | None = field(default=None, compare=False, repr=False)
+    build_for_tokenizer: Callable[[PreTrainedTokenizerBase], Task] | None = field(
+        default=None, compare=False
+    )
+    tokenizer: PreTrainedTokenizerBase | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise TaskError(f"the name of a task is {self.name!r}: give a string.")
         if not any(self.splits.get(split) for split in ("train", "select", "test")):
             raise TaskError(
-                f"the task '{self.name}' has nothing to ask: no train, select or test questions."
+                f"the task '{self.name}' has no train, select or test questions: give it examples."
             )
         if self.measure not in MEASURES:
-            raise TaskError(f"a task is measured by {' or '.join(MEASURES)}, not {self.measure}.")
+            raise TaskError(f"no measure '{self.measure}': use {' or '.join(MEASURES)}.")
         check_disjoint(self.name, self.splits)
-        there = len(self.splits.get("examples", ()))
-        if self.form.shots > there:
+        available = len(self.splits.get("demonstrations", ()))
+        if self.form.shots > available:
             raise TaskError(
-                f"the task '{self.name}' wants {self.form.shots} solved examples but has {there}."
+                f"the form '{self.form}' needs {self.form.shots} demonstrations, but the task "
+                f"'{self.name}' has {available}."
             )
         if self.form.kind == "instruction" and not self.instruction:
             raise TaskError(
@@ -76,11 +91,28 @@ class Task:
         cls, name: str, examples: Sequence[Example], description: str = "", version: int = 1
     ) -> Task:
         """A task from examples, divided into splits by question."""
+        examples = list(examples)
+        for example in examples:
+            if not isinstance(example, Example):
+                raise TaskError(f"{example!r} is not an Example: give Example(prompt, target).")
         return cls(name, version, description, divide(examples))
+
+    def __repr__(self) -> str:
+        sizes = " + ".join(f"{len(self.splits.get(split, ()))} {split}" for split in SPLITS)
+        return f"Task({self.name!r}, {sizes}, form {self.form})"
+
+    def _repr_html_(self) -> str:
+        return task_html(self)
+
+    @property
+    def summary(self) -> str:
+        """The description with the number of examples."""
+        number = sum(map(len, self.splits.values()))
+        return f"{self.description} ({number:,} example{'' if number == 1 else 's'})".lstrip()
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of the content: changes when, and only when, what is asked changes.
+        """SHA-256 of the content: changes if and only if what the model is asked changes.
 
         Name, description and remarks are not content; the order of the examples is.
         """
@@ -100,20 +132,19 @@ class Task:
     def questions_hash(self) -> str:
         """SHA-256 of the questions alone: the same for all forms of a task.
 
-        Everything random is drawn from it, so that one seed draws the same questions and solved
-        examples in every form.
+        All random draws depend on it, so one seed draws the same questions and demonstrations in
+        every form.
         """
         digest = hashlib.sha256()
         for split in SPLITS:
-            digest.update(f"\n{split}".encode())
-            for each in self.splits.get(split, ()):
-                digest.update(f"\n{each.content()}".encode())
+            digest.update(f"\n{DIGEST_NAMES.get(split, split)}".encode())
+            for example in self.splits.get(split, ()):
+                digest.update(f"\n{example.content()}".encode())
         return digest.hexdigest()
 
     def split(self, name: str) -> tuple[Example, ...]:
-        """The bare questions of a split; an empty one is a mistake worth a sentence."""
-        if name not in SPLITS:
-            raise TaskError(f"no split '{name}': the splits are {', '.join(SPLITS)}.")
+        """The bare questions of a split; raises if there are none."""
+        check_split(name)
         if not self.splits.get(name):
             raise TaskError(
                 f"the task '{self.name}' has no '{name}' questions: give it more examples, or a "
@@ -121,123 +152,133 @@ class Task:
             )
         return self.splits[name]
 
-    def with_form(self, words: Sequence[str]) -> Task:
-        """The same task in another form: `["instruction"]`, `["icl=5", "chat"]`."""
+    def with_form(self, form: str | Sequence[str]) -> Task:
+        """The same task in another form: `"instruction"`, `"icl=5:chat"` or `["icl=5", "chat"]`."""
+        if not isinstance(form, str | list | tuple):
+            raise TaskError(f"{form!r} is not a form: give a string such as 'icl=5:chat'.")
+        words = form.split(":") if isinstance(form, str) and form else list(form)
         if not words:
             return self
-        if isinstance(words, str):
-            raise TaskError(f"a form is a list of words, such as ['{words}'].")
-        there = len(self.splits.get("examples", ()))
-        form = make_form(words, self.form, self.shots or min(MOST_SHOTS, there))
-        return replace(self, name=":".join([self.name, *words]), form=form)
+        available = len(self.splits.get("demonstrations", ()))
+        new_form = make_form(words, self.form, self.shots or min(MOST_SHOTS, available))
+        return replace(self, name=":".join([self.name, *words]), form=new_form)
 
     def only(self, function: str) -> Task:
-        """The task with the examples alone that need a cognitive function."""
-        have = in_order(
-            str(each.function) for every in self.splits.values() for each in every if each.function
+        """The task with only the examples that need one cognitive function."""
+        available = in_order(
+            example.function
+            for examples in self.splits.values()
+            for example in examples
+            if example.function
         )
-        wanted = [name for name in have if name.casefold() == function.casefold()]
-        if not wanted:
-            found = f"it has {', '.join(have)}" if have else "its examples have none"
-            raise TaskError(f"no function '{function}' in the task '{self.name}': {found}.")
-        splits = {
-            split: tuple(each for each in every if each.function in wanted)
-            for split, every in self.splits.items()
-        }
-        return replace(self, name=f"{self.name}:only={wanted[0]}", splits=splits)
+        chosen = [name for name in available if name.casefold() == str(function).casefold()]
+        if not chosen:
+            there_are = f"it has {', '.join(available)}" if available else "its examples have none"
+            raise TaskError(f"no function '{function}' in the task '{self.name}': {there_are}.")
+        return replace(
+            self,
+            name=f"{self.name}:only={chosen[0]}",
+            description=f"{self.description}, only {chosen[0]}",
+            splits={
+                split: tuple(example for example in examples if example.function in chosen)
+                for split, examples in self.splits.items()
+            },
+        )
 
-    def for_tokenizer(self, tokenizer: Tokenizer | None) -> Task:
-        """The task for a model: made of its own tokens where it consists of tokens, and with its
-        chat template where the form wants it. Doing it again changes nothing."""
+    def for_tokenizer(self, tokenizer: PreTrainedTokenizerBase | None) -> Task:
+        """The task for a model: made of its tokens if it is a task of tokens, and with its chat
+        template if the form needs one. Calling it again changes nothing."""
         if tokenizer is None or tokenizer is self.tokenizer:
             return self
-        made = self.remake(tokenizer) if self.remake else self
-        return replace(made, name=self.name, form=self.form, tokenizer=tokenizer)
+        task = self.build_for_tokenizer(tokenizer) if self.build_for_tokenizer else self
+        return replace(task, name=self.name, form=self.form, tokenizer=tokenizer)
 
-    # -- questions as the model gets them ---------------------------------------------------------
+    # -- questions as the model sees them ---------------------------------------------------------
 
-    def prompts(self, split: str = "test", seed: int = 0, limit: int | None = None) -> list[Example]:
-        """The questions of a split, or `limit` of them that the seed draws, in their order.
+    def prompts(
+        self, split: str = "test", seed: int = 0, limit: int | None = None
+    ) -> list[Example]:
+        """The questions of a split, or a random sample of `limit` of them, in their order.
 
-        All come after the same solved examples; the questions of `examples` come alone.
+        All follow the same demonstrations; the questions of `demonstrations` are shown alone.
         """
         questions = self.split(split)
         if limit is not None:
-            if limit < 1:
-                raise TaskError(f"a limit of {limit} questions leaves none.")
-            chance = self._random(f"ask {split} {seed}")
-            drawn = chance.sample(range(len(questions)), min(limit, len(questions)))
-            questions = tuple(questions[i] for i in sorted(drawn))
-        return self._put(questions, split, f"{seed}")
+            limit = _at_least_one("limit", limit)
+            rng = self._rng("ask", split, seed)
+            sample = rng.sample(range(len(questions)), min(limit, len(questions)))
+            questions = tuple(questions[i] for i in sorted(sample))
+        return self._write_prompts(questions, split, f"{seed}")
 
     def batches(
         self, split: str = "train", size: int = 16, seed: int = 0, *, epochs: int | None = None
     ) -> Iterator[list[Example]]:
-        """Shuffled batches that share a prefix, which is drawn anew for each batch.
+        """Shuffled batches; all prompts of a batch share a prefix of demonstrations, drawn for it.
 
-        Order and prefixes depend on the content of the task and the seed alone. Without `epochs`
-        there is no end; a batch then runs on into the next epoch.
+        Order and prefixes depend only on the content of the task and the seed. Without `epochs` the
+        batches never end, and one batch may span two epochs.
         """
-        if size < 1:
-            raise TaskError(f"a batch of {size} questions is none.")
-        stream = self._stream(split, seed, epochs)
-        for number in count():
-            batch = list(islice(stream, size))
-            if not batch:
-                return
-            yield self._put(batch, split, f"{seed} {number}")
+        size = _at_least_one("size", size)
+        if epochs is not None:
+            epochs = _at_least_one("epochs", epochs)
+        stream = self._shuffled(self.split(split), split, seed, epochs)
+        batches = iter(lambda: list(islice(stream, size)), [])
+        return (
+            self._write_prompts(batch, split, f"{seed} {number}")
+            for number, batch in enumerate(batches)
+        )
 
-    def _stream(self, split: str, seed: int, epochs: int | None) -> Iterator[Example]:
-        questions = self.split(split)
+    def _shuffled(
+        self, questions: Sequence[Example], split: str, seed: int, epochs: int | None
+    ) -> Iterator[Example]:
         for epoch in count() if epochs is None else range(epochs):
-            yield from self._random(f"order {split} {seed} {epoch}").sample(
+            yield from self._rng("order", split, f"{seed} {epoch}").sample(
                 questions, len(questions)
             )
 
-    def _put(self, questions: Sequence[Example], split: str, draw: str) -> list[Example]:
-        chance = self._random(f"shots {split} {draw}")
-        number = 0 if split == "examples" else self.form.shots
-        shots = chance.sample(self.splits.get("examples", ()), number)
-        spoiled = self._spoil(shots, chance)
+    def _write_prompts(
+        self, questions: Sequence[Example], split: str, draw: str
+    ) -> list[Example]:
+        rng = self._rng("shots", split, draw)
+        number = 0 if split == "demonstrations" else self.form.shots
+        shots = rng.sample(self.splits.get("demonstrations", ()), number)
+        corrupted_shots: list[Example] = []
+        if self.form.kind == "icl":
+            corrupted_shots = corrupt_demonstrations(
+                shots, shuffle=self.shuffling_corrupts, rng=rng
+            )
         rows = []
         for question in questions:
             row = self._write(question, shots)
             corrupted = None
             if question.corrupted is not None:
                 corrupted = self._write(replace(question, prompt=question.corrupted), shots).prompt
-            elif spoiled and (self.shuffling_corrupts or question.corrupted_target is not None):
-                corrupted = self._write(question, spoiled).prompt
-            other = row.corrupted_target if corrupted is not None else None
-            rows.append(replace(row, corrupted=corrupted, corrupted_target=other))
+            elif corrupted_shots and (self.shuffling_corrupts or question.corrupted_target is not None):
+                corrupted = self._write(question, corrupted_shots).prompt
+            corrupted_target = row.corrupted_target if corrupted is not None else None
+            rows.append(replace(row, corrupted=corrupted, corrupted_target=corrupted_target))
         return rows
 
     def _write(self, question: Example, shots: Sequence[Example]) -> Example:
         instruction = self.instruction if self.form.kind == "instruction" else ""
-        if self.form.chat:
-            if self.tokenizer is None:
-                raise TaskError(
-                    f"'{self.name}' needs a model's chat template: use task.for_tokenizer first."
-                )
-            return as_chat(question, shots, instruction, self.tokenizer)
-        return as_text(question, shots, instruction, self.separator)
+        if not self.form.chat:
+            return as_text(question, shots, instruction, self.separator)
+        if self.tokenizer is None:
+            raise TaskError(
+                f"'{self.name}' needs a model's chat template: call task.for_tokenizer first."
+            )
+        return as_chat(question, shots, instruction, self.tokenizer)
 
-    def _spoil(self, shots: Sequence[Example], chance: random.Random) -> list[Example]:
-        """Solved examples that no longer show the task: none if the task has no such corruption.
+    def _rng(self, purpose: str, split: str, draw: str | int) -> random.Random:
+        name = DIGEST_NAMES.get(split, split)
+        return random.Random(f"{self.questions_hash} {purpose} {name} {draw}")
 
-        Either every example has a wrong answer of its own, or the answers are dealt out anew so
-        that as few as possible stay the same.
-        """
-        if self.form.kind != "icl":
-            return []
-        if all(shot.corrupted is None and shot.corrupted_target for shot in shots):
-            return [replace(shot, target=shot.corrupted_target or "") for shot in shots]
-        if not self.shuffling_corrupts or len({shot.target for shot in shots}) < 2:
-            return []
-        counts = Counter(shot.target for shot in shots)
-        order = sorted(range(len(shots)), key=lambda i: (shots[i].target, chance.random()))
-        turn = max(counts.values())  # equal answers stand together: farther on comes another one
-        given = {at: order[(i + turn) % len(order)] for i, at in enumerate(order)}
-        return [replace(shot, target=shots[given[i]].target) for i, shot in enumerate(shots)]
 
-    def _random(self, what: str) -> random.Random:
-        return random.Random(f"{self.questions_hash} {what}")
+def _at_least_one(name: str, value: Any) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = 0
+    if number < 1:
+        raise TaskError(f"{name} is {value!r}: give a whole number of at least 1.")
+    return number

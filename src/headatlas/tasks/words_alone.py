@@ -1,24 +1,29 @@
-"""How much of the function the words of a prompt give away, without any model."""
+"""How well the words of a prompt alone predict its cognitive function, without any model."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from dataclasses import dataclass
-from functools import partial
+from typing import TYPE_CHECKING
 
 from headatlas.errors import TaskError
 from headatlas.tasks.example import Example
 from headatlas.tasks.task import Task
 
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
 RUNS = 10
-"""Divisions into training and testing, so that one lucky division does not decide."""
+"""Number of random divisions into training and test questions."""
 
 
 @dataclass(frozen=True)
 class WordsAlone:
-    """Accuracy of a bag-of-words classifier on held-out questions; `chance` is one of the classes,
-    `majority` the commonest of them."""
+    """Accuracy of a bag-of-words classifier on held-out questions.
+
+    `chance` is one over the number of functions, `majority` the share of the most common one.
+    """
 
     accuracy: float
     low: float
@@ -28,45 +33,66 @@ class WordsAlone:
     examples: int
 
 
-def words_alone(task: Task, *, last_only: bool = False, seed: int = 0) -> WordsAlone:
-    """Guess the function from word counts by logistic regression, on questions not trained on.
+def bag_of_words() -> Pipeline:
+    """An unfitted classifier: word counts, ignoring case, then logistic regression.
 
-    Ten divisions by question, 70 % for training; the interval is where 95 % of a larger number of
-    such divisions would fall (normal approximation over the ten). With `last_only` the classifier
-    sees the step that is asked, without the question and the earlier steps.
+    >>> classifier = bag_of_words().fit(["add 2 and 3", "find the name"], ["math", "lookup"])
+    >>> classifier.predict(["ADD them"]).tolist()
+    ['math']
     """
-    import numpy as np
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import GroupShuffleSplit
     from sklearn.pipeline import make_pipeline
 
-    labelled = [each for split in task.splits.values() for each in split if each.function]
-    functions = [str(each.function) for each in labelled]
+    return make_pipeline(
+        CountVectorizer(analyzer=_words_of, lowercase=False), LogisticRegression(max_iter=2000)
+    )
+
+
+def words_alone(task: Task, *, last_only: bool = False, seed: int = 0) -> WordsAlone:
+    """Predict the function from word counts, on questions that were not used for training.
+
+    Questions are divided ten times, with 70 % for training; the interval is the mean ± 1.96
+    standard deviations over the divisions. With `last_only` the classifier sees only the last step,
+    without the question and the earlier steps.
+    """
+    import numpy as np
+    from sklearn.model_selection import GroupShuffleSplit
+
+    labelled = [
+        example for examples in task.splits.values() for example in examples if example.function
+    ]
+    functions = [str(example.function) for example in labelled]
     counts = Counter(functions)
     if len(counts) < 2:
-        raise TaskError(f"the task '{task.name}' has {len(counts)} functions: nothing to guess.")
+        raise TaskError(
+            f"the task '{task.name}' has {len(counts)} cognitive functions: at least two are needed "
+            "to tell them apart."
+        )
     texts = np.array(
-        [(_last(each) if last_only else each.prompt).lower() for each in labelled], dtype=object
+        [_last_step(example) if last_only else example.prompt for example in labelled], dtype=object
     )
-    labels, groups = np.array(functions), np.array([each.question for each in labelled])
+    labels, groups = np.array(functions), np.array([example.question for example in labelled])
     divisions = GroupShuffleSplit(RUNS, train_size=0.7, random_state=seed)
     scores = []
     for train, test in divisions.split(texts, labels, groups):
-        words = CountVectorizer(analyzer=partial(re.findall, r"\w+"))
-        guess = make_pipeline(words, LogisticRegression(max_iter=2000))
-        scores.append(guess.fit(texts[train], labels[train]).score(texts[test], labels[test]))
-    mean, spread = float(np.mean(scores)), float(np.std(scores, ddof=1))
+        classifier = bag_of_words().fit(texts[train], labels[train])
+        scores.append(classifier.score(texts[test], labels[test]))
+    mean, deviation = float(np.mean(scores)), float(np.std(scores, ddof=1))
     return WordsAlone(
         mean,
-        mean - 1.96 * spread,
-        mean + 1.96 * spread,
+        mean - 1.96 * deviation,
+        mean + 1.96 * deviation,
         1 / len(counts),
         counts.most_common(1)[0][1] / len(labelled),
         len(labelled),
     )
 
 
-def _last(example: Example) -> str:
-    """What is asked at the end of a prompt of steps."""
+def _words_of(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+def _last_step(example: Example) -> str:
+    """The last question of a prompt of several steps."""
     return example.prompt.rpartition("\nQ: ")[2]

@@ -16,8 +16,9 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from headatlas.errors import ModelError
-from headatlas.models.spec import LayerSpec
 from headatlas.models.heads.watch import Attention, Event, Projection, Weighting, watch
+from headatlas.models.spec import LayerSpec
+from headatlas.models.weights import same_weight_key
 
 
 def survey(model: PreTrainedModel) -> tuple[LayerSpec | None, ...]:
@@ -215,11 +216,10 @@ def _by_layer(model: PreTrainedModel, found: dict[str, LayerSpec]) -> tuple[Laye
 
 def _join_copies(model: PreTrainedModel, found: dict[str, LayerSpec]) -> dict[str, LayerSpec]:
     """Modules that share their output projection's weight are one set of heads, at the first."""
-    modules = dict(model.named_modules())
-    owners: dict[Tensor, str] = {}
+    owners: dict[object, str] = {}
     joined: dict[str, LayerSpec] = {}
     for path, spec in found.items():
-        owner = owners.setdefault(modules[spec.projection].weight, path)
+        owner = owners.setdefault(same_weight_key(model, f"{spec.projection}.weight"), path)
         if owner == path:
             joined[path] = spec
         else:

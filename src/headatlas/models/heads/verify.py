@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 
 from headatlas.errors import VerificationError
 from headatlas.models.edit import Edit
+from headatlas.models.heads.survey import head_columns
+from headatlas.models.heads.watch import probe_tokens
 from headatlas.models.run.packing import has_full_attention
 from headatlas.models.run.passes import pad_right
 from headatlas.models.spec import Head
-from headatlas.models.heads.survey import head_columns
 from headatlas.models.tokens import Tokens
-from headatlas.models.heads.watch import probe_tokens
+from headatlas.models.weights import call_with_weights, load_weight
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model
@@ -31,8 +31,8 @@ ROWS_PER_PASS = 128
 LENGTH = 6
 COARSEST = 0.1
 GRADIENT_ROUNDING = 16
-"""How many times the rounding of a pass its gradient may carry: it comes back through all layers
-of products. A cache or a mask that is not obeyed is off by a thousand times that."""
+"""How much larger the rounding error of a gradient may be than that of a pass: it comes back
+through all layers. A cache or a mask that is not obeyed is off by a thousand times that."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def verify(model: Model) -> tuple[Check, ...]:
     try:
         return _run_checks(model)
     except Exception as error:
-        # a kernel or a model's own code may raise anything
+        # an attention implementation or a model's own code may raise anything
         detail = " ".join(str(error).split())[:200] or type(error).__name__
         return (Check("runs", "does the model run with edits?", False, detail),)
 
@@ -69,8 +69,8 @@ def _run_checks(model: Model) -> tuple[Check, ...]:
 
 
 def require_verified(model: Model) -> tuple[Check, ...]:
-    """Verify, and refuse a model that fails."""
-    checks = verify(model)
+    """The checks of a model, computed once; a model that fails one is refused."""
+    checks = model.checks
     if failed := [check for check in checks if not check.passed]:
         reasons = "; ".join(f"{check.name}: {check.detail}" for check in failed)
         raise VerificationError(
@@ -102,7 +102,8 @@ def dead_heads(model: Model, tokens: Tensor) -> set[Head]:
     for i, spec in layers:
         projection = modules[spec.projection]
         x = inputs[i].unflatten(-1, (spec.heads, spec.d_head))
-        weight = head_columns(projection, projection.weight).unflatten(-1, x.shape[-2:])
+        weight = load_weight(model.hf, f"{spec.projection}.weight")
+        weight = head_columns(projection, weight).unflatten(-1, x.shape[-2:])
         for head in range(spec.heads):
             added = x[..., head, :].to(weight) @ weight[:, head].T
             if not added.any():
@@ -170,7 +171,7 @@ def _without_columns(model: Model, heads: list[int]) -> dict[str, Tensor]:
         if spec is None:
             continue
         projection = modules[spec.projection]
-        weight = projection.weight.detach().clone()
+        weight = load_weight(model.hf, f"{spec.projection}.weight").detach().clone()
         columns = head_columns(projection, weight).unflatten(-1, (spec.heads, spec.d_head))
         columns[:, [head for head in heads if head < spec.heads]] = 0
         weights[f"{spec.projection}.weight"] = weight
@@ -261,10 +262,10 @@ def _logits(
     edit: Edit | None = None,
     weights: dict[str, Tensor] | None = None,
 ) -> Tensor:
-    ids, mask = pad_right(tokens.tolist(), model.hf.device)
+    ids, mask = pad_right(tokens.tolist(), model.device)
     inputs = {"input_ids": ids, "attention_mask": mask, "use_cache": False}
     with model.editing(edit) if edit else nullcontext():
-        out = functional_call(model.hf, weights or {}, (), inputs)
+        out = call_with_weights(model.hf, weights or {}, inputs)
     logits: Tensor = out.logits.float()
     return logits
 

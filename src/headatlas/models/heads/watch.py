@@ -1,4 +1,4 @@
-"""Run a model once and write down what its attention and its projections do, in order."""
+"""Run a model once and record what its attention and its projections do, in order."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from torch.overrides import TorchFunctionMode
 from transformers import PreTrainedModel
 
 from headatlas.models.interface import listening
+from headatlas.models.weights import input_device
 
 
 @dataclass
@@ -51,7 +52,7 @@ def probe_tokens(model: PreTrainedModel, rows: int = 1, length: int = 8) -> Tens
     vocabulary = model.config.get_text_config(decoder=True).vocab_size
     generator = torch.Generator().manual_seed(0)
     ids = torch.randint(min(3, vocabulary - 1), vocabulary, (rows, length), generator=generator)
-    return ids.to(model.device)
+    return ids.to(input_device(model))
 
 
 def is_projection(module: nn.Module) -> bool:

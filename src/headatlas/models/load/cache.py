@@ -1,4 +1,4 @@
-"""The cache folder: things that are made once and kept between runs."""
+"""The cache folder: what is made once and kept between runs."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from filelock import FileLock
+from platformdirs import user_cache_path
 
+from headatlas.atomic import flush
 from headatlas.errors import StoreError
 
 
 def cache_folder() -> Path:
-    """`HEADATLAS_CACHE`, or `headatlas` in the user's cache folder."""
+    """The folder `HEADATLAS_CACHE`, or `headatlas` in the user's cache folder."""
     if chosen := os.environ.get("HEADATLAS_CACHE"):
         return Path(chosen).expanduser()
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "headatlas"
+    return user_cache_path("headatlas", appauthor=False)
 
 
 @contextmanager
@@ -44,7 +45,8 @@ def made_once(folder: Path, needed_bytes: int = 0) -> Iterator[Path | None]:
             temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.part-", dir=folder.parent))
             try:
                 yield temporary
-                _flush(temporary)
+                for path in [*temporary.rglob("*"), temporary]:
+                    flush(path)
                 temporary.chmod(0o755)
                 temporary.rename(folder)
             finally:
@@ -80,15 +82,6 @@ def _check_space(folder: Path, needed: int) -> None:
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes left; called under the lock, so nobody is using it."""
+    """Remove what killed processes left behind; under the lock, nothing there is in use."""
     for leftover in folder.parent.glob(f".{folder.name}.part-*"):
         shutil.rmtree(leftover, ignore_errors=True)
-
-
-def _flush(folder: Path) -> None:
-    for path in [*folder.rglob("*"), folder]:
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

@@ -10,10 +10,11 @@ import torch
 from torch import Tensor
 
 from headatlas.errors import EditError, StoreError
-from headatlas.models.load.cache import made_once
 from headatlas.models.edit import Edit
-from headatlas.models.model import Model
 from headatlas.models.heads.survey import head_columns
+from headatlas.models.load.cache import made_once
+from headatlas.models.model import Model
+from headatlas.models.weights import load_state, load_weight
 
 
 def fold_gates(model: Model, gate: Tensor) -> dict[str, Tensor]:
@@ -26,11 +27,11 @@ def fold_gates(model: Model, gate: Tensor) -> dict[str, Tensor]:
         raise EditError(f"only a gate of layer × head can be folded, not one of {gate.ndim} axes.")
     Edit(gate=gate).check(model.spec)
     modules = dict(model.hf.named_modules())
-    state = dict(model.hf.state_dict())
+    state = load_state(model.hf)
     for layer, spec in enumerate(model.spec.layers):
         if spec is None:
             continue
-        weight = modules[spec.projection].weight.detach().clone()
+        weight = load_weight(model.hf, f"{spec.projection}.weight").detach().clone()
         columns = head_columns(modules[spec.projection], weight)
         by_head = columns.unflatten(-1, (spec.heads, spec.d_head))  # out head d_head
         by_head.mul_(gate[layer, : spec.heads].detach().to(weight)[:, None])

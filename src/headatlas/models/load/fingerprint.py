@@ -10,16 +10,17 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from headatlas.models.weights import load_weight, weight_names
+
 IGNORED_SETTINGS = {"_name_or_path", "_model_name_or_path", "transformers_version", "dtype"}
 """Settings that say where a model came from, not what it computes."""
 
 
 def fingerprint(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> str:
-    """SHA-256 over weights, configuration, attention kernel and tokenizer."""
-    state = dict(model.named_parameters()) | dict(model.named_buffers())  # tied weights once
-    names = sorted(state)
+    """SHA-256 over weights, configuration, attention implementation and tokenizer."""
+    names = sorted(weight_names(model))
     with ThreadPoolExecutor() as pool:
-        digests = list(pool.map(lambda name: _digest(state[name]), names))
+        digests = list(pool.map(lambda name: _digest(load_weight(model, name)), names))
     total = hashlib.sha256()
     for name, digest in zip(names, digests, strict=True):
         total.update(f"{name} {digest}\n".encode())

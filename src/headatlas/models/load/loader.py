@@ -43,7 +43,7 @@ def load_model(
     *,
     device: str | None = None,
     dtype: str | None = None,
-    attention: str | None = None,
+    attn_implementation: str | None = None,
     device_map: str | dict[str, Any] | None = None,
     download: bool = False,
 ) -> Model:
@@ -54,9 +54,9 @@ def load_model(
     is never run.
 
     `device` is a torch device (default: the first accelerator, else the CPU); `dtype` a torch
-    number format (default: float32 on the CPU, the checkpoint's own elsewhere); `attention` the
-    kernel (`sdpa`, `eager`, `flash_attention_2`, …; default: what the model prefers);
-    `device_map` spreads a model over several devices as in `transformers`.
+    number format (default: float32 on the CPU, the checkpoint's own elsewhere);
+    `attn_implementation` is `sdpa`, `eager`, `flash_attention_2`, … (default: what the model
+    prefers); `device_map` spreads a model over several devices, as in `transformers`.
 
     >>> load_model("smollm2-135m").spec.n_heads  # doctest: +SKIP
     9
@@ -70,8 +70,8 @@ def load_model(
     _check_causal(name, config)
     options: dict[str, Any] = {"dtype": _dtype(dtype, target), "config": config}
     options["local_files_only"] = local["local_files_only"]
-    if attention:
-        options["attn_implementation"] = attention
+    if attn_implementation:
+        options["attn_implementation"] = attn_implementation
     if device_map is not None:
         options["device_map"] = device_map
     model = _load_weights(name, source, options)
@@ -89,9 +89,9 @@ def load_model(
 def load_tokenizer(
     name: str = EMBEDDED, *, download: bool = False
 ) -> tuple[PreTrainedTokenizerBase | None, int | None]:
-    """A model's tokenizer and how many tokens its context holds, without its weights.
+    """A model's tokenizer and the number of tokens of its context, without its weights.
 
-    Either is `None` where the model does not say.
+    Either is `None` if the model does not have it.
     """
     folder = _resolve(str(name))
     local = {"local_files_only": not download or folder is not None, "trust_remote_code": False}
@@ -137,7 +137,7 @@ def _unknown(name: str, local: dict[str, bool], error: OSError) -> str:
     near = difflib.get_close_matches(name, [EMBEDDED], cutoff=0.6)
     hint = f" Did you mean '{near[0]}'?" if near else ""
     if not local["local_files_only"]:
-        return f"no model '{name}' could be had from the hub ({_first_line(error)}).{hint}"
+        return f"no model '{name}' could be loaded from the hub ({_first_line(error)}).{hint}"
     return (
         f"no model '{name}': it is neither a folder nor in the local Hugging Face cache.{hint} Use "
         "--download (download=True) to get a model from the hub."
@@ -146,15 +146,15 @@ def _unknown(name: str, local: dict[str, bool], error: OSError) -> str:
 
 def _check_causal(name: str, config: PreTrainedConfig) -> None:
     """Refuse what is not a causal language model before loading its weights."""
-    named = list(getattr(config, "architectures", None) or [])
+    classes = list(getattr(config, "architectures", None) or [])
     if config.is_encoder_decoder:
         raise ModelError(
             f"{name} is an encoder–decoder model ({config.model_type}): Head Atlas maps causal "
             "language models."
         )
     known = set(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values())
-    if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING or (named and not known & set(named)):
-        what = named[0] if named else config.model_type
+    if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING or (classes and not known & set(classes)):
+        what = classes[0] if classes else config.model_type
         raise ModelError(
             f"{name} is not a causal language model ({what} is encoder-only or has no language "
             "head): Head Atlas maps causal language models."
@@ -179,7 +179,7 @@ def _load_weights(name: str, source: str, options: dict[str, Any]) -> Any:
 def _load_tokenizer(
     name: str, source: str, folder: Path | None, local: dict[str, bool]
 ) -> PreTrainedTokenizerBase | None:
-    if folder is not None and not any(list(folder.glob(each)) for each in TOKENIZER_FILES):
+    if folder is not None and not any(list(folder.glob(pattern)) for pattern in TOKENIZER_FILES):
         logger.info("%s has no tokenizer: only token ids can be used", name)
         return None
     try:
@@ -190,14 +190,14 @@ def _load_tokenizer(
 
 
 def _device(device: str | None) -> torch.device:
-    """The device that was asked for, or the first accelerator, or the CPU."""
+    """The given device, or the first accelerator, or the CPU."""
     if device is None:
         accelerator = torch.accelerator.current_accelerator(check_available=True)
         return accelerator or torch.device("cpu")
     try:
         return torch.device(device)
-    except RuntimeError as error:
-        raise ModelError(f"no device '{device}': use cpu, cuda, cuda:1, mps, …") from error
+    except (RuntimeError, TypeError) as error:
+        raise ModelError(f"no device '{device}': use cpu, cuda, cuda:1 or mps.") from error
 
 
 def _move(model: Any, name: str, target: torch.device) -> Any:
@@ -211,10 +211,10 @@ def _move(model: Any, name: str, target: torch.device) -> Any:
 def _dtype(dtype: str | None, device: torch.device) -> torch.dtype | str:
     if dtype is None:
         return torch.float32 if device.type == "cpu" else "auto"
-    found = getattr(torch, dtype, None)
-    if not isinstance(found, torch.dtype) or not found.is_floating_point:
+    number_format = getattr(torch, str(dtype).removeprefix("torch."), None)
+    if not isinstance(number_format, torch.dtype) or not number_format.is_floating_point:
         raise ModelError(f"no number format '{dtype}': use float32, bfloat16 or float16.")
-    return found
+    return number_format
 
 
 @contextmanager

@@ -1,8 +1,8 @@
-"""All rows of a batch in one row: the prefix once, then every row's own rest.
+"""All rows of a batch in one row: the prefix once, then every row's own suffix.
 
-Position ids and a block mask keep the rows apart: each rest sees the prefix and itself. There is
+Position ids and a block mask keep the rows apart: each suffix sees the prefix and itself. There is
 no padding and a single pass. Attention over the whole row would grow with its square; it runs in
-chunks of whole rests instead, each with the prefix.
+chunks of whole suffixes instead, each with the prefix.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 from headatlas.models.run.passes import Places, project_only
 from headatlas.models.tokens import Tokens
+from headatlas.models.weights import input_device
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from headatlas.models.model import Model
 
 ATTENTION_REACH = 2000
-"""Tokens in view at which attention costs as much as the rest of a layer; measured on the embedded
-model with two cores. Larger models have a longer reach: for them this is on the safe side."""
+"""Tokens in view at which attention costs as much as everything else in a layer; measured on the
+embedded model with two cores. Larger models have a longer reach: this is on the safe side."""
 
 PASS_COST = 125
 """What a pass of its own costs, in tokens; measured in the same way."""
@@ -36,15 +37,15 @@ CHUNK = 96
 
 def packing_pays(rows: Sequence[Tokens], prefix: int, *, in_chunks: bool = True) -> bool:
     """Whether one packed row costs less than a batch that continues the prefix."""
-    rests = [len(row) - 1 - prefix for row in rows]
-    longest = max(rests)
+    suffixes = [len(row) - 1 - prefix for row in rows]
+    longest = max(suffixes)
     batch = len(rows) * longest * (1 + (prefix + longest) / ATTENTION_REACH)
     if prefix:
         batch += prefix * (1 + prefix / ATTENTION_REACH) + PASS_COST
-    packed = prefix + sum(rests)
+    packed = prefix + sum(suffixes)
     seen = packed**2
     if in_chunks:
-        seen = prefix**2 + sum(size * (prefix + size) for size in _chunks(rests))
+        seen = prefix**2 + sum(size * (prefix + size) for size in _chunks(suffixes))
     return packed + seen / ATTENTION_REACH < batch
 
 
@@ -54,20 +55,24 @@ def attends_in_chunks(model: PreTrainedModel) -> bool:
 
 
 def packed_logits(
-    model: PreTrainedModel, rows: Sequence[Tokens], prefix: int, asked: Sequence[Sequence[Tokens]]
+    model: PreTrainedModel, prefix: int, groups: Sequence[Sequence[Tokens]]
 ) -> Tensor:
-    """Logits that predict the targets asked of every row, in their order: place × vocabulary."""
+    """Logits that predict the targets of all groups, in order: place × vocabulary.
+
+    The last row of a group runs; the others are rows that it starts with.
+    """
+    rows = [group[-1] for group in groups]
     ids = list(rows[0].ids[:prefix])
     positions = list(range(prefix))
     owner = [-1] * prefix  # the row that a token belongs to; −1: all
     at: list[int] = []
-    for number, row in enumerate(rows):
+    for number, (row, group) in enumerate(zip(rows, groups, strict=True)):
         start = len(ids) - prefix
-        at += [start + position - 1 for each in asked[number] for position in each.positions]
+        at += [start + position - 1 for member in group for position in member.positions]
         ids += row.ids[prefix:-1]  # the last token predicts nothing
         positions += range(prefix, len(row) - 1)
         owner += [number] * (len(row) - 1 - prefix)
-    device = model.device
+    device = input_device(model)
     tokens = torch.tensor([ids], device=device)
     places: Places = (torch.zeros(len(at), dtype=torch.long), torch.tensor(at))
     mask = _block_mask(torch.tensor(owner, device=device), model.dtype)
@@ -78,20 +83,18 @@ def packed_logits(
     }
     chunks = _chunks([len(row) - 1 - prefix for row in rows])
     with (
-        project_only(model.get_output_embeddings(), tokens, places),
+        project_only(model.get_output_embeddings(), tokens, places) as projection,
         _InChunks(prefix, chunks, mask),
     ):
         logits: Tensor = model(**inputs, use_cache=False).logits
-    if logits.shape[1] == len(ids):  # the model projects somewhere else: pick afterwards
-        logits = logits[:, places[1].to(logits.device)]
-    return logits[0]
+    return projection.logits_at_places(logits)
 
 
 class _InChunks(TorchFunctionMode):
     """Attention with the mask of a packed row, without what the mask would throw away.
 
-    A chunk of rests sees the prefix and itself. Kernels other than torch's own are left alone:
-    they get the whole row and its mask.
+    A chunk of suffixes sees the prefix and itself. Attention implementations that do not call
+    torch's function are left alone: they get the whole row and its mask.
     """
 
     def __init__(self, prefix: int, chunks: list[int], mask: Tensor) -> None:
@@ -126,18 +129,18 @@ class _InChunks(TorchFunctionMode):
         return torch.cat(outputs, dim=-2)
 
 
-def _chunks(rests: Sequence[int]) -> list[int]:
-    """Sizes of chunks of whole rests."""
+def _chunks(suffixes: Sequence[int]) -> list[int]:
+    """Sizes of chunks of whole suffixes."""
     chunks = [0]
-    for rest in rests:
+    for suffix in suffixes:
         if chunks[-1] >= CHUNK:
             chunks.append(0)
-        chunks[-1] += rest
+        chunks[-1] += suffix
     return chunks
 
 
 def _block_mask(owner: Tensor, dtype: torch.dtype) -> Tensor:
-    """What is added to the attention scores: 0 where a token may look, else the least number."""
+    """What is added to the attention scores: 0 where a token may look, else the lowest number."""
     seen = ((owner[:, None] == owner[None, :]) | (owner[None, :] < 0)).tril()
     mask = torch.zeros(seen.shape, dtype=dtype, device=owner.device)
     return mask.masked_fill(~seen, torch.finfo(dtype).min)[None, None]  # 1 1 token token

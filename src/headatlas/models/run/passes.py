@@ -1,7 +1,7 @@
-"""Forward passes that compute only what is asked for.
+"""Forward passes that compute only what is needed.
 
 Two savings, both exact: the vocabulary projection runs on chosen positions only, and a prefix that
-all rows share runs once, its keys and values then serve every row, with gradient where wanted.
+all rows share runs once; its keys and values then serve every row, with gradient where needed.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.cache_utils import Cache
+
+from headatlas.models.weights import input_device
 
 Places = tuple[Tensor, Tensor]
 """Row and position indices of the places whose logits are wanted."""
@@ -37,47 +39,67 @@ def logits_at(
     cache: Cache | None = None,
 ) -> Tensor:
     """Logits (place × vocabulary) at the given places of a batch that continues `cache`."""
-    with project_only(model.get_output_embeddings(), ids, places):
+    with project_only(model.get_output_embeddings(), ids, places) as projection:
         inputs: dict[str, Any] = {"input_ids": ids, "attention_mask": mask}
         if cache is None:
             logits = model(**inputs, use_cache=False).logits
         else:
             logits = model(**inputs, past_key_values=cache, use_cache=True).logits
-    if logits.shape[:2] == ids.shape[:2]:  # the model projects somewhere else: pick afterwards
-        logits = logits[places][None]
-    return cast("Tensor", logits[0])
+    return projection.logits_at_places(logits)
+
+
+class PickedProjection:
+    """A vocabulary projection that sees only the hidden states at `places`.
+
+    Not every model lets its projection be reached: some pass it flattened states, some use its
+    weight without calling it. `picked` records whether the hook chose the places; the shape of the
+    logits cannot tell, since there may be as many places as tokens.
+    """
+
+    def __init__(self, ids: Tensor, places: Places) -> None:
+        self.ids, self.places = ids, places
+        self.picked = False
+
+    def pick(self, module: nn.Module, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """The forward pre-hook: hidden states (row × position × d_model) → 1 × place × d_model."""
+        hidden = args[0]
+        if hidden.ndim != 3 or hidden.shape[:2] != self.ids.shape:
+            return args  # flattened, or not of these tokens: the logits are picked afterwards
+        self.picked = True
+        return (self._at_places(hidden)[None], *args[1:])
+
+    def logits_at_places(self, logits: Tensor) -> Tensor:
+        """The model's logits at the places, whether the hook picked them or not."""
+        return logits[0] if self.picked else self._at_places(logits)  # place vocabulary
+
+    def _at_places(self, values: Tensor) -> Tensor:
+        rows, positions = (index.to(values.device) for index in self.places)
+        return values[rows, positions]
 
 
 @contextmanager
-def project_only(head: nn.Module | None, ids: Tensor, places: Places) -> Iterator[None]:
+def project_only(head: nn.Module | None, ids: Tensor, places: Places) -> Iterator[PickedProjection]:
     """Let the vocabulary projection see only the hidden states at `places`."""
+    projection = PickedProjection(ids, places)
     if head is None:
-        yield
+        yield projection
         return
-
-    def pick(module: nn.Module, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        hidden = args[0]
-        if hidden.shape[:2] != ids.shape:
-            return args
-        rows, positions = (index.to(hidden.device) for index in places)
-        return (hidden[rows, positions][None], *args[1:])  # 1 place d_model
-
-    handle = head.register_forward_pre_hook(pick)
+    handle = head.register_forward_pre_hook(projection.pick)
     try:
-        yield
+        yield projection
     finally:
         handle.remove()
 
 
 def nowhere(device: torch.device) -> Places:
-    """A single place, for passes whose logits nobody wants."""
+    """A single place, for passes whose logits are not used."""
     zero = torch.zeros(1, dtype=torch.long, device=device)
     return zero, zero
 
 
 def run_prefix(model: PreTrainedModel, ids: Sequence[int], chunk: int | None = None) -> Cache:
     """Keys and values of a prefix, computed once in a batch of one, in chunks if it is long."""
-    device = model.device
+    device = input_device(model)
     cache: Cache | None = None
     step = chunk or len(ids)
     for start in range(0, len(ids), step):

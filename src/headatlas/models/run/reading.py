@@ -10,6 +10,7 @@ from torch import Tensor
 
 from headatlas.errors import EditError
 from headatlas.models.edit import Edit
+from headatlas.models.inputs import check_rows_of_ids
 from headatlas.models.run.passes import logits_at, nowhere, pad_right
 
 if TYPE_CHECKING:
@@ -33,17 +34,20 @@ def read_heads(
 ) -> Tensor:
     """Head outputs z: row × layer × head × position × d_head.
 
-    `positions` names the positions of every row (negative ones count from its end); rows with
+    `positions` lists the positions of every row (negative ones count from its end); rows with
     fewer positions, and heads that do not exist, are NaN. Without it, all positions are kept.
-    Each z is read before the edit of its own layer. Only what is asked for is ever kept.
+    Each z is read before the edit of its own layer. Nothing else is ever kept.
     """
+    check_rows_of_ids(model, rows)
     edit.check_rows(len(rows))
     spec = model.spec
     layers = list(range(spec.n_layers)) if layers is None else list(layers)
     heads = list(range(spec.n_heads)) if heads is None else list(heads)
-    _check_asked(model, layers, heads)
+    _check_exist(model, layers, heads)
+    if positions is not None and len(positions) != len(rows):
+        raise EditError(f"{len(positions)} lists of positions were given for {len(rows)} rows.")
     wanted = [_absolute(row, positions[i] if positions else None) for i, row in enumerate(rows)]
-    width = max(len(each) for each in wanted)
+    width = max(len(row_positions) for row_positions in wanted)
     out = torch.full((len(rows), len(layers), len(heads), width, spec.d_head), float("nan"))
     for group in _groups(rows):
         with model.editing_rows(edit, group):
@@ -61,14 +65,14 @@ def _read_group(
     out: Tensor,
 ) -> None:
     """Run one group, chunk by chunk if it is long, and fill its rows of `out`."""
-    device = model.hf.device
+    device = model.device
     ids, mask = pad_right(rows, device)
     slots = [(i, slot, p) for i, row in enumerate(group) for slot, p in enumerate(wanted[row])]
 
     def keep(layer: int, z: Tensor, offset: int) -> None:
         if layer not in layers:
             return
-        here = [each for each in slots if offset <= each[2] < offset + z.shape[1]]
+        here = [(i, slot, p) for i, slot, p in slots if offset <= p < offset + z.shape[1]]
         exist = [k for k, head in enumerate(heads) if head < z.shape[2]]
         if not here or not exist:
             return
@@ -90,7 +94,7 @@ def _read_group(
             logits_at(model.hf, ids[:, start:end], mask[:, :end], nowhere(device), cache)
 
 
-def _check_asked(model: Model, layers: list[int], heads: list[int]) -> None:
+def _check_exist(model: Model, layers: list[int], heads: list[int]) -> None:
     spec = model.spec
     for layer in layers:
         if not 0 <= layer < spec.n_layers:

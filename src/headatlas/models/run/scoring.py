@@ -12,6 +12,7 @@ from torch import Tensor
 from transformers.cache_utils import Cache
 
 from headatlas.models.edit import Edit
+from headatlas.models.inputs import check_rows_of_ids
 from headatlas.models.run.packing import attends_in_chunks, packed_logits, packing_pays
 from headatlas.models.run.passes import logits_at, pad_right, repeat_cache, run_prefix
 from headatlas.models.tokens import Tokens, common_prefix, group_by_prefix
@@ -26,11 +27,13 @@ PREFIX_CHUNK = 1024
 """Tokens of a prefix that run at a time without gradient: bounds the memory of long prefixes."""
 
 MIN_SAVED = 8
-"""A prefix is shared when that spares at least this many tokens: a second pass has its cost."""
-
+"""A prefix is shared when that saves at least this many tokens: a second pass has its cost."""
 
 Scores = tuple[Tensor, Tensor]
 """Of one row's target tokens: log-probability, and whether each is the model's first choice."""
+
+Groups = Sequence[Sequence[Tokens]]
+"""Rows in groups: the last row of a group runs, and starts with all the others."""
 
 
 @dataclass(frozen=True)
@@ -69,27 +72,27 @@ def score_targets(
     model cannot continue from a cache, or rows have edits of their own. All rows run packed into
     one where the model can and it pays; `share` and `pack` overrule.
     """
+    check_rows_of_ids(model, [row.ids for row in rows])
     edit.check_rows(len(rows))
     numbers = [[i] for i in range(len(rows))]
     if share is not False and edit.rows == 1:
         numbers = group_by_prefix(rows)
-    asked = [[rows[i] for i in each] for each in numbers]
-    everything, rows = rows, [each[-1] for each in asked]
+    groups = [[rows[i] for i in group] for group in numbers]
     if pack is None:
-        pack = share is None and _can_pack(model, rows, edit)
+        pack = share is None and _can_pack(model, [group[-1] for group in groups], edit)
     if share is None:
         share = pack or model.continues_from_cache
-    prefix = shared_prefix(everything) if share and edit.rows == 1 else 0
+    prefix = shared_prefix(rows) if share and edit.rows == 1 else 0
     grad = torch.is_grad_enabled() and edit.requires_grad
     with model.editing(edit), torch.set_grad_enabled(grad):
         if pack:
-            found = _score(asked, packed_logits(model.hf, rows, prefix, asked))
+            in_groups = _score(groups, packed_logits(model.hf, prefix, groups))
         else:
-            found = _score_in_groups(model, asked, edit, prefix, grad)
-    order = {number: place for place, number in enumerate(chain.from_iterable(numbers))}
-    scores = [found[order[number]] for number in range(len(everything))]
+            in_groups = _score_in_passes(model, groups, edit, prefix, grad)
+    place_of = {number: place for place, number in enumerate(chain.from_iterable(numbers))}
+    scores = [in_groups[place_of[number]] for number in range(len(rows))]
     pad = torch.nn.utils.rnn.pad_sequence
-    lengths = torch.tensor([len(row.target) for row in everything], device=scores[0][0].device)
+    lengths = torch.tensor([len(row.target) for row in rows], device=scores[0][0].device)
     return TargetScores(
         pad([logprob for logprob, _ in scores], batch_first=True),
         pad([hit for _, hit in scores], batch_first=True),
@@ -110,64 +113,65 @@ def _can_pack(model: Model, rows: Sequence[Tokens], edit: Edit) -> bool:
     )
 
 
-def _score_in_groups(
-    model: Model, asked: Sequence[Sequence[Tokens]], edit: Edit, prefix: int, grad: bool
+def _score_in_passes(
+    model: Model, groups: Groups, edit: Edit, prefix: int, grad: bool
 ) -> list[Scores]:
-    """Score batches that continue the prefix; without gradient, in groups of bounded memory."""
-    rows = [each[-1] for each in asked]
+    """Score batches that continue the prefix; without gradient, in passes of bounded memory."""
+    rows = [group[-1] for group in groups]
     chunk = None if grad else PREFIX_CHUNK
     cache = run_prefix(model.hf, rows[0].ids[:prefix], chunk) if prefix else None
     scores: dict[int, list[Scores]] = {}
-    for group in _groups(rows, prefix, None if grad else TOKENS_PER_PASS):
-        with model.editing_rows(edit, group):
-            parts = iter(_score_pass(model, [asked[i] for i in group], prefix, cache))
-        scores.update({i: list(islice(parts, len(asked[i]))) for i in group})
-    return [each for i in range(len(rows)) for each in scores[i]]
+    for numbers in _passes(rows, prefix, None if grad else TOKENS_PER_PASS):
+        with model.editing_rows(edit, numbers):
+            in_order = iter(_score_pass(model, [groups[i] for i in numbers], prefix, cache))
+        scores.update({i: list(islice(in_order, len(groups[i]))) for i in numbers})
+    return [row_scores for i in range(len(rows)) for row_scores in scores[i]]
 
 
 def shared_prefix(rows: Sequence[Tokens]) -> int:
-    """Length of the prefix to share: every predicting position must stay in the rest."""
+    """Length of the prefix to share: every predicting position must stay in the suffix."""
     room = min(row.target_start for row in rows) - 1
     length = min(common_prefix([row.ids for row in rows]), room)
     return length if length * (len(rows) - 1) >= MIN_SAVED else 0
 
 
-def _groups(rows: Sequence[Tokens], prefix: int, budget: int | None) -> Iterator[list[int]]:
-    """Row numbers in groups of similar length, each within the budget of padded tokens."""
+def _passes(rows: Sequence[Tokens], prefix: int, budget: int | None) -> Iterator[list[int]]:
+    """Row numbers of each pass: rows of similar length, within the budget of padded tokens."""
     if budget is None:
         yield list(range(len(rows)))
         return
-    group: list[int] = []
+    numbers: list[int] = []
     for index in sorted(range(len(rows)), key=lambda i: len(rows[i])):
         width = len(rows[index]) - prefix
-        if group and width * (len(group) + 1) > budget:
-            yield group
-            group = []
-        group.append(index)
-    yield group
+        if numbers and width * (len(numbers) + 1) > budget:
+            yield numbers
+            numbers = []
+        numbers.append(index)
+    yield numbers
 
 
-def _score_pass(
-    model: Model, asked: Sequence[Sequence[Tokens]], prefix: int, cache: Cache | None
-) -> list[Scores]:
-    device = model.hf.device
-    rows = [each[-1].ids[prefix:-1] for each in asked]  # the last token predicts nothing
-    ids, mask = pad_right(rows, device)
+def _score_pass(model: Model, groups: Groups, prefix: int, cache: Cache | None) -> list[Scores]:
+    device = model.device
+    suffixes = [group[-1].ids[prefix:-1] for group in groups]  # the last token predicts nothing
+    ids, mask = pad_right(suffixes, device)
     at = [
-        (r, p - 1 - prefix) for r, held in enumerate(asked) for each in held for p in each.positions
+        (number, position - 1 - prefix)
+        for number, group in enumerate(groups)
+        for row in group
+        for position in row.positions
     ]
-    places = torch.tensor(at, device=device).unbind(-1)
+    rows, positions = torch.tensor(at, device=device).unbind(-1)
     continued = None
     if cache is not None:
-        continued = repeat_cache(cache, len(rows))
-        mask = torch.cat([mask.new_ones(len(rows), prefix), mask], dim=1)
-    return _score(asked, logits_at(model.hf, ids, mask, (places[0], places[1]), continued))
+        continued = repeat_cache(cache, len(groups))
+        mask = torch.cat([mask.new_ones(len(groups), prefix), mask], dim=1)
+    return _score(groups, logits_at(model.hf, ids, mask, (rows, positions), continued))
 
 
-def _score(asked: Sequence[Sequence[Tokens]], logits: Tensor) -> list[Scores]:
+def _score(groups: Groups, logits: Tensor) -> list[Scores]:
     """Log-probability and hit of every target's tokens, from the logits (place × vocabulary) that
     predict them."""
-    targets = [each.target for held in asked for each in held]
+    targets = [row.target for group in groups for row in group]
     wanted = torch.tensor([token for target in targets for token in target], device=logits.device)
     # place vocabulary -> place; in float32, as half precision loses the small differences
     logprob = logits.float().log_softmax(-1).gather(-1, wanted[:, None])[:, 0]

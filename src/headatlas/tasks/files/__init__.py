@@ -1,6 +1,6 @@
-"""Readers: what people already have, as tasks.
+"""Readers: tasks from files.
 
-A *container* gives records with their place (JSON lines, JSON, CSV, TSV, Parquet, the hub); a
-*format* says what the records mean (columns, function vectors, BLiMP, GSM8K, CogQA, BIG-bench). Any
-format can come in any container.
+A *container* yields records with their place (JSON lines, JSON, CSV, TSV, Parquet, the hub); a
+*format* says what the records mean (columns, function vectors, BLiMP, GSM8K, CogQA, BIG-bench).
+Every format can come in every container.
 """

@@ -1,4 +1,4 @@
-"""Records with columns `prompt` and `target`, whatever they are called in the file."""
+"""Records with columns for prompt and target, whatever the file calls them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ FIELDS = (
 REQUIRED = ("prompt", "target")
 
 SPLIT_NAMES = {
-    "examples": "examples",
+    "demonstrations": "demonstrations",
+    "examples": "demonstrations",
+    "few-shot": "demonstrations",
     "train": "train",
     "training": "train",
     "select": "select",
@@ -30,23 +32,24 @@ SPLIT_NAMES = {
 
 
 @dataclass(frozen=True)
-class Found:
-    """An example of a file, where it stood, and the split it asks for."""
+class FileExample:
+    """An example of a file, its place, and the split that the file gives it."""
 
     place: Place
     example: Example
     split: str | None = None
 
 
-Finds = Iterator[Found | Problem]
+Items = Iterator[FileExample | Problem]
 
 
 @dataclass(frozen=True)
-class How:
-    """How a file is to be read: which of its columns is what, and how a question is written.
+class ReadOptions:
+    """How a file is read: which of its columns is what, and how a question is formatted.
 
-    `columns` maps our names to the file's. `template` holds `{prompt}` and, at its end, `{target}`;
-    without one, prompt and target are joined as they are. `instruction` says what the task is.
+    `columns` maps our names to the file's. `template` contains `{prompt}` and ends in `{target}`;
+    without one, prompt and target are joined as they are. `instruction` is for the form of that
+    name.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -54,18 +57,21 @@ class How:
     instruction: str | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.columns, Mapping):
+            raise TaskError(f"columns is {self.columns!r}: give a dictionary of column names.")
         for name in self.columns:
             if name not in FIELDS:
                 raise TaskError(f"no column '{name}' to map: there are {', '.join(FIELDS)}.")
         if self.template is not None:
-            before, found, after = self.template.partition("{target}")
-            if not found or after.strip() or before.count("{prompt}") != 1:
+            before, target, after = self.template.partition("{target}")
+            if not target or after.strip() or before.count("{prompt}") != 1:
                 raise TaskError(
-                    f"the template {self.template!r} should hold {{prompt}} and end in {{target}}."
+                    f"the template {self.template!r} should contain {{prompt}} and end in "
+                    "{target}."
                 )
 
     def write(self, prompt: str, target: str) -> tuple[str, str]:
-        """Prompt and target in the template; the space between them goes to the target."""
+        """Prompt and target in the template; the space between them becomes part of the target."""
         if self.template is None:
             return prompt, target
         before = self.template.partition("{target}")[0]
@@ -73,9 +79,9 @@ class How:
         return bare.replace("{prompt}", prompt), before[len(bare) :] + target
 
 
-def read_columns(row: Row, how: How) -> Finds:
-    """The example of one record; the first thing wrong with it is told."""
-    record, columns = row.record, how.columns
+def read_columns(row: Row, options: ReadOptions) -> Items:
+    """The example of one record, or the first problem in it."""
+    record, columns = row.record, options.columns
     values: dict[str, Any] = {}
     for name in FIELDS:
         column = columns.get(name, name)
@@ -90,7 +96,7 @@ def read_columns(row: Row, how: How) -> Finds:
         except ValueError as error:
             yield Problem(row.place, column, str(error))
             return
-    prompt, target = how.write(values["prompt"], values["target"])
+    prompt, target = options.write(values["prompt"], values["target"])
     corrupted = values.get("corrupted")
     choices = values.get("choices", ())
     if choices and values["target"] not in choices:
@@ -101,10 +107,10 @@ def read_columns(row: Row, how: How) -> Finds:
     example = Example(
         prompt,
         target,
-        tuple(how.write("", choice)[1] for choice in choices),
+        tuple(options.write("", choice)[1] for choice in choices),
         values.get("function"),
-        how.write(corrupted, "")[0] if corrupted is not None else None,
-        how.write("", other)[1] if (other := values.get("corrupted_target")) else None,
+        options.write(corrupted, "")[0] if corrupted is not None else None,
+        options.write("", other)[1] if (other := values.get("corrupted_target")) else None,
         values.get("group", ""),
         {
             key: value
@@ -112,14 +118,14 @@ def read_columns(row: Row, how: How) -> Finds:
             if key not in used and isinstance(value, Scalar)
         },
     )
-    yield Found(row.place, example, values.get("split"))
+    yield FileExample(row.place, example, values.get("split"))
 
 
 def _missing(record: Mapping[str, Any], column: str, value: Any) -> str:
     if column in record:
         return f"is {'empty' if value == '' else 'null'}, but should be text"
-    there = ", ".join(f"'{key}'" for key in list(record)[:6])
-    return f"is missing (there is {shown(there)[1:-1]})" if there else "is missing"
+    present = ", ".join(f"'{key}'" for key in list(record)[:6])
+    return f"is missing (there is {shown(present)[1:-1]})" if present else "is missing"
 
 
 def _check(name: str, value: Any) -> Any:
@@ -133,31 +139,33 @@ def _check(name: str, value: Any) -> Any:
     if name == "split":
         split = SPLIT_NAMES.get(value.strip().lower())
         if split is None:
-            raise ValueError(f"is {shown(value)}, but should be examples, train, select or test")
+            raise ValueError(
+                f"is {shown(value)}, but should be demonstrations, train, select or test"
+            )
         return split
     return check_text(value)
 
 
 def check_text(value: str) -> str:
-    """Text that can be tokenised and stored."""
+    """Text that can be tokenized and stored; ValueError says what is wrong."""
     if not value:
         raise ValueError("is empty, but should be text")
     if "\0" in value:
-        raise ValueError("holds a null character")
+        raise ValueError("contains a null character")
     if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
-        raise ValueError("holds half a character (a lone surrogate)")
+        raise ValueError("contains half a character (a lone surrogate)")
     return value
 
 
 def _check_choices(value: Any) -> tuple[str, ...]:
-    if isinstance(value, str):  # a cell of a table: a JSON list, or texts between bars
+    if isinstance(value, str):  # a cell of a table: a JSON list, or texts separated by bars
         try:
             value = json.loads(value) if value.lstrip().startswith("[") else value.split("|")
         except (ValueError, RecursionError):
             raise ValueError(f"is {shown(value)}, which is not a list") from None
-    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list | tuple) or not all(isinstance(choice, str) for choice in value):
         raise ValueError(f"is {shown(value)}, but should be a list of texts")
-    choices = tuple(check_text(each) for each in value)
+    choices = tuple(check_text(choice) for choice in value)
     if len(set(choices)) < max(2, len(choices)):
         raise ValueError(f"is {shown(value)}, but should be two or more different texts")
     return choices

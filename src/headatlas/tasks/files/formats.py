@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from headatlas.errors import TaskError
-from headatlas.tasks.files.columns import SPLIT_NAMES, Finds, How, read_columns
+from headatlas.tasks.files.columns import SPLIT_NAMES, ReadOptions, read_columns
 from headatlas.tasks.files.jsons import read_json, read_jsonl
 from headatlas.tasks.files.published import (
+    Reader,
     guarded,
     read_big_bench,
     read_blimp,
@@ -38,31 +39,31 @@ CONTAINERS: dict[str, Callable[[Path], Rows]] = {
 
 @dataclass(frozen=True)
 class Format:
-    """What records mean: how they become examples, and how the task is put.
+    """What records mean: how they become examples, and the default form of the task.
 
-    `signs` are the fields by which a record of this format is known; behind `~` stands what the
-    field's text holds.
+    `signs` are the fields by which a record of this format is recognized: `a|b` is either of two
+    fields, `a~text` a field that contains the text. `takes` are the options it supports.
     """
 
     name: str
-    read: Callable[[Row, How], Finds]
+    read: Reader
     signs: tuple[str, ...]
     shots: int = 0
     measure: str = "accuracy"
     shuffling_corrupts: bool = False
     takes: tuple[str, ...] = ()
 
-    def check(self, how: How) -> Format:
-        """The format itself, or a sentence if it has no use for what is asked of it."""
+    def check(self, options: ReadOptions) -> Format:
+        """The format itself; raises if it does not support one of the options."""
         for option in ("columns", "template"):
-            if getattr(how, option) and option not in self.takes:
+            if getattr(options, option) and option not in self.takes:
                 raise TaskError(f"files of the format '{self.name}' take no {option}.")
         return self
 
 
 FORMATS: dict[str, Format] = {
-    each.name: each
-    for each in (
+    known.name: known
+    for known in (
         Format("columns", read_columns, ("prompt", "target"),
                takes=("columns", "template")),
         Format("cogqa", guarded(read_cogqa),
@@ -84,13 +85,13 @@ FORMATS: dict[str, Format] = {
 def sources_of(path: Path) -> list[Source]:
     """The rows of a file, or of all task files of a folder.
 
-    In a folder, the names of the files say which are for training and which for testing.
+    In a folder, the names of the files decide which are for training and which for testing.
     """
     if not path.is_dir():
         return [_source(path, None)]
-    files = sorted(each for each in path.rglob("*") if each.suffix.lower() in CONTAINERS)
+    files = sorted(file for file in path.rglob("*") if file.suffix.lower() in CONTAINERS)
     if not files:
-        raise TaskError(f"the folder {path} holds no task file ({', '.join(CONTAINERS)}).")
+        raise TaskError(f"the folder {path} contains no task file ({', '.join(CONTAINERS)}).")
     return [_source(file, split_in(file.stem) if len(files) > 1 else None) for file in files]
 
 
@@ -104,7 +105,7 @@ def _source(path: Path, split: str | None) -> Source:
 
 
 def split_in(name: str) -> str | None:
-    """The split that the name of a file or of a hub's split speaks of.
+    """The split that the name of a file, or of a split on the hub, stands for.
 
     >>> split_in("balanced_test_data"), split_in("validation-00000-of-00001"), split_in("latest")
     ('test', 'select', None)
@@ -113,22 +114,22 @@ def split_in(name: str) -> str | None:
     return next((SPLIT_NAMES[word] for word in words if word in SPLIT_NAMES), None)
 
 
-def format_of(source: Source, wanted: str | None, how: How) -> Format:
-    """The format of rows: the one that is asked for, or the one that the first of them shows."""
-    if wanted is not None:
-        if wanted not in FORMATS:
-            raise TaskError(f"no format '{wanted}': there are {', '.join(FORMATS)}.")
-        return FORMATS[wanted].check(how)
-    if how.columns:
+def format_of(source: Source, name: str | None, options: ReadOptions) -> Format:
+    """The format of this name, or else the one that the first readable row looks like."""
+    if name is not None:
+        if name not in FORMATS:
+            raise TaskError(f"no format '{name}': there are {', '.join(FORMATS)}.")
+        return FORMATS[name].check(options)
+    if options.columns:
         return FORMATS["columns"]
-    for row in islice(_sound(source.rows()), 1):
-        for each in FORMATS.values():
-            if all(_has(row.record, sign) for sign in each.signs):
-                return each.check(how)
+    for row in islice(_readable(source.rows()), 1):
+        for candidate in FORMATS.values():
+            if all(_has(row.record, sign) for sign in candidate.signs):
+                return candidate.check(options)
     return FORMATS["columns"]
 
 
-def _sound(rows: Rows) -> Iterator[Row]:
+def _readable(rows: Rows) -> Iterator[Row]:
     return (row for row in islice(rows, 100) if not isinstance(row, Problem))
 
 

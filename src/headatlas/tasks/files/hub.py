@@ -14,10 +14,10 @@ from headatlas.tasks.files.rows import Place, Row, Rows, Source, UnreadableError
 
 
 def hub_sources(name: str, download: bool = False) -> list[Source]:
-    """The splits of a data set: `OWNER/NAME`, a folder, and `#CONFIG` behind it if it has several.
+    """The splits of a data set: `OWNER/NAME` or a folder, then `#CONFIG` if it has several.
 
     A hub name is looked up in the local cache of the hub; only `download` allows the network. Data
-    is streamed from the files, nothing is converted, and no code that comes with it is run.
+    is streamed from the files; nothing is converted, and no code that comes with it is run.
     """
     try:
         import datasets
@@ -33,7 +33,7 @@ def hub_sources(name: str, download: bool = False) -> list[Source]:
         if (folder / "dataset_dict.json").exists() or (folder / "state.json").exists():
             content: Any = datasets.load_from_disk(str(folder))
         else:
-            # streaming keeps nothing, but the package wants a folder for its locks
+            # streaming stores nothing, but the package needs a folder for its locks
             with tempfile.TemporaryDirectory() as locks:
                 content = datasets.load_dataset(
                     str(folder), config or None, streaming=True, cache_dir=locks
@@ -54,11 +54,15 @@ def _snapshot(repository: str, download: bool) -> Path:
         return Path(
             snapshot_download(repository, repo_type="dataset", local_files_only=not download)
         )
-    except Exception as error:  # names that are none, networks that are away
-        where = f"could be had from the hub ({_first(error)})"
-        if not download:
-            where = "is a folder or in the local cache of the hub; --download allows the network"
-        raise TaskError(f"no data set '{repository}' {where}.") from error
+    except Exception as error:  # invalid names, no network
+        if download:
+            raise TaskError(
+                f"the data set '{repository}' could not be downloaded: {_first(error)}."
+            ) from error
+        raise TaskError(
+            f"no data set '{repository}': there is no such folder, and the local cache of the hub "
+            "does not have it. To download it, use --download (download=True)."
+        ) from error
 
 
 def _rows(name: str, rows: Iterable[Mapping[str, Any]]) -> Rows:
@@ -67,7 +71,7 @@ def _rows(name: str, rows: Iterable[Mapping[str, Any]]) -> Rows:
             yield Row(Place(number, "row"), dict(record), {})
     except TaskError:
         raise
-    except Exception as error:  # a builder fails in the middle of a broken file
+    except Exception as error:  # a builder may fail in the middle of a broken file
         raise UnreadableError(f"the data set '{name}' cannot be read: {_first(error)}.") from error
 
 

@@ -1,4 +1,4 @@
-"""JSON: one object a line, or one array (or an object with a list of examples) in the file."""
+"""JSON: one object per line, or one array (or an object with a list of examples) per file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LARGEST = 512 * 2**20
 
 
 def read_jsonl(path: Path) -> Rows:
-    """One JSON object a line; empty lines are passed over."""
+    """One JSON object per line; empty lines are skipped."""
     for line in read_lines(path):
         if isinstance(line, Problem):
             yield line
@@ -62,7 +62,7 @@ def read_json(path: Path) -> Rows:
 
 
 class _Walk:
-    """Walks through a JSON text value by value, knowing the line it is at."""
+    """Walks through a JSON text value by value and knows the current line."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -76,18 +76,18 @@ class _Walk:
         return Place(self._line)
 
     def peek(self) -> str:
-        """The next character that is not space; nothing at the end."""
-        found = re.compile(r"[ \t\r\n]*").match(self.text, self.at)
-        self.at = found.end() if found else self.at
+        """The next character that is not white space; empty at the end."""
+        space = re.compile(r"[ \t\r\n]*").match(self.text, self.at)
+        self.at = space.end() if space else self.at
         return self.text[self.at : self.at + 1]
 
-    def take(self, wanted: str) -> str:
-        """Go past one of the wanted characters."""
-        found = self.peek()
-        if not found or found not in wanted:
-            raise json.JSONDecodeError(f"expected one of {wanted}", self.text, self.at)
+    def take(self, allowed: str) -> str:
+        """Consume one of the allowed characters."""
+        character = self.peek()
+        if not character or character not in allowed:
+            raise json.JSONDecodeError(f"expected one of {allowed}", self.text, self.at)
         self.at += 1
-        return found
+        return character
 
     def value(self) -> Any:
         self.peek()
@@ -115,11 +115,11 @@ def _rows(walk: _Walk) -> Rows:
     else:
         yield Problem(walk.place(), 1, f"not a JSON array of objects but {shown(walk.value())}")
     if walk.peek():
-        raise json.JSONDecodeError("something follows the end", walk.text, walk.at)
+        raise json.JSONDecodeError("text after the end", walk.text, walk.at)
 
 
 def _object(walk: _Walk) -> Rows:
-    """A file with facts of its own and a list of examples, which may come before other facts."""
+    """A file with a header and a list of examples, which may stand before parts of the header."""
     header: dict[str, Any] = {}
     items: list[Row | Problem] | None = None
     walk.take("{")

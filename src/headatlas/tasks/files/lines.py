@@ -1,4 +1,4 @@
-"""Text files line by line, however long the file: bytes are checked, never guessed."""
+"""Text files read line by line, however large; every byte is checked to be UTF-8."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import IO
 from headatlas.tasks.files.rows import Place, Problem, UnreadableError
 
 LONGEST_LINE = 16 * 2**20
-"""Bytes of the longest line that is read; beyond it a file is not lines of examples."""
+"""Bytes of the longest line that is read; a file with a longer one is no file of examples."""
 
 BOM = b"\xef\xbb\xbf"
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """The file as bytes; one sentence if it cannot be read."""
+    """The file, opened as bytes; raises UnreadableError if that fails."""
     try:
         with path.open("rb") as file:
             yield file
@@ -26,7 +26,7 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str] | Problem]:
-    """Numbered lines without their ends, \\n, \\r\\n or \\r; one that is not UTF-8 is a problem."""
+    """Numbered lines without \\n, \\r\\n or \\r; a line that is not UTF-8 is a problem."""
     number = 0
     with opened(path) as file:
         while raw := file.readline(LONGEST_LINE):

@@ -1,4 +1,4 @@
-"""What the containers give: records with their place in the file, and problems."""
+"""What readers of containers yield: records with their place in the file, and problems."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headatlas.errors import TaskError
 
 @dataclass(frozen=True)
 class Place:
-    """Where something stands: a line, or a row where a file has no lines."""
+    """The place of a record: a line, or a row in files without lines."""
 
     number: int
     unit: str = "line"
@@ -24,7 +24,7 @@ class Place:
 class Problem:
     """Something that cannot be used: where, in which column, and why.
 
-    `skipped` problems leave one example out and are told; others refuse the file.
+    A `skipped` problem leaves out one example and is reported; any other makes the file unusable.
     """
 
     place: Place
@@ -41,7 +41,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Row:
-    """One record, its place, and the facts that the whole file states once."""
+    """One record, its place, and the header of the file."""
 
     place: Place
     record: Mapping[str, Any]
@@ -53,9 +53,9 @@ Rows = Iterator[Row | Problem]
 
 @dataclass(frozen=True)
 class Source:
-    """Rows that can be read, what to call them in messages, and the split that they are.
+    """Rows that can be read, their name in messages, and the split they belong to.
 
-    `count` says about how many there are, for the time left; `None` if that is not known.
+    `count` estimates the number of rows, to predict the time left; `None` if it is unknown.
     """
 
     name: str
@@ -69,6 +69,6 @@ class UnreadableError(TaskError):
 
 
 def shown(value: Any) -> str:
-    """A value as a message shows it."""
+    """A value as messages show it: its repr, shortened."""
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:37]}…"

@@ -1,4 +1,4 @@
-"""Tables: CSV and TSV with a line of column names, and Parquet."""
+"""Tables: CSV and TSV, whose first line names the columns, and Parquet."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def read_tsv(path: Path) -> Rows:
 
 def _read_separated(path: Path, separator: str) -> Rows:
     broken: list[Problem] = []
-    lines = csv.reader(_sound_lines(path, broken), delimiter=separator, strict=True)
+    lines = csv.reader(_readable_lines(path, broken), delimiter=separator, strict=True)
     names: list[str] | None = None
     start = 1
     while True:
         try:
             cells = next(lines, None)
-        except csv.Error as error:  # a quote that does not close, a field without end
+        except csv.Error as error:  # a quote that is not closed, a field that is too long
             yield Problem(Place(lines.line_num), 1, f"not a table ({error})")
             return
         yield from broken
@@ -45,7 +45,7 @@ def _read_separated(path: Path, separator: str) -> Rows:
             names = cells
             yield from _check_names(names, place)
         elif len(cells) != len(names):
-            what = f"{len(cells)} cells where the first line names {len(names)} columns"
+            what = f"{len(cells)} cells, but the first line names {len(names)} columns"
             yield Problem(place, len(cells), what)
         else:
             yield Row(place, dict(zip(names, cells, strict=True)), {})
@@ -54,11 +54,11 @@ def _read_separated(path: Path, separator: str) -> Rows:
 def _check_names(names: list[str], place: Place) -> Iterator[Problem]:
     for number, name in enumerate(names, start=1):
         if name in names[: number - 1]:
-            yield Problem(place, number, f"the column '{name}' stands twice")
+            yield Problem(place, number, f"the column '{name}' appears twice")
 
 
-def _sound_lines(path: Path, broken: list[Problem]) -> Iterator[str]:
-    """Lines for the csv module; a line that is not text is set aside and left empty."""
+def _readable_lines(path: Path, broken: list[Problem]) -> Iterator[str]:
+    """Lines for the csv module; a line that is not UTF-8 goes to `broken` and is left empty."""
     for line in read_lines(path):
         if isinstance(line, Problem):
             broken.append(line)
@@ -82,11 +82,11 @@ def read_parquet(path: Path) -> Rows:
                     yield Row(Place(number, "row"), _plain(record), {})
         except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
             reason = (str(error).splitlines() or ["no reason given"])[0]
-            raise UnreadableError(f"{path} is not a sound Parquet file: {reason[:120]}.") from error
+            raise UnreadableError(f"{path} is not a valid Parquet file: {reason[:120]}.") from error
 
 
 def count_rows(path: Path) -> int | None:
-    """About how many rows a file has: lines, or what Parquet says; unknown for one JSON value."""
+    """About how many rows a file has: its lines, or its Parquet metadata; unknown for JSON."""
     if path.suffix.lower() == ".json":
         return None
     if path.suffix.lower() == ".parquet":

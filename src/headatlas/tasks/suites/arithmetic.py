@@ -20,16 +20,17 @@ PER_LEVEL = 120
 class Problem:
     """A question, its worked solution, and the calculation behind it: the question's key."""
 
-    asked: str
+    question: str
     solution: str
     result: int
     calculation: str
 
 
-Sheet = Callable[[random.Random], Problem]
-"""A kind of problem with its words fixed: draws the numbers."""
+Template = Callable[[random.Random], Problem]
+"""A problem whose words are fixed: draws its numbers."""
 
-Maker = Callable[[random.Random], Sheet]
+TemplateMaker = Callable[[random.Random], Template]
+"""A level: draws the words of a problem."""
 
 
 def math() -> Task:
@@ -37,18 +38,22 @@ def math() -> Task:
 
     The corrupted prompt asks the same with other numbers.
     """
-    chance = random.Random("math 1")
-    drawn = [each for level, make in enumerate(LEVELS, 1) for each in _draw(level, make, chance)]
-    bare = {each.example.prompt: each for each in drawn}
-    splits = divide([each.example for each in drawn])
-    taken = {each.example.group for each in drawn}
+    rng = random.Random("math 1")
+    exercises = [
+        exercise
+        for level, make_template in enumerate(LEVELS, start=1)
+        for exercise in _draw(level, make_template, rng)
+    ]
+    by_prompt = {exercise.example.prompt: exercise for exercise in exercises}
+    splits = divide([exercise.example for exercise in exercises])
+    taken = {exercise.example.group for exercise in exercises}
     return Task(
         "math",
         version=1,
         description="arithmetic and word problems with worked solutions, after one solved example",
         splits={
             split: tuple(
-                _corrupt(bare[example.prompt], splits[split], taken, chance)
+                _corrupt(by_prompt[example.prompt], splits[split], taken, rng)
                 for example in splits[split]
             )
             for split in splits
@@ -61,25 +66,26 @@ def math() -> Task:
 
 
 @dataclass(frozen=True)
-class _Drawn:
-    """A question, and the sheet that can draw it with other numbers."""
+class _Exercise:
+    """A question, and the template that can draw it again with other numbers."""
 
     example: Example
-    sheet: Sheet
+    template: Template
 
 
-def _draw(level: int, make: Maker, chance: random.Random) -> list[_Drawn]:
-    drawn: dict[str, _Drawn] = {}
-    while len(drawn) < PER_LEVEL:
-        sheet = make(chance)
-        example = _example(level, sheet(chance))
-        drawn.setdefault(example.prompt, _Drawn(example, sheet))
-    return list(drawn.values())
+def _draw(level: int, make_template: TemplateMaker, rng: random.Random) -> list[_Exercise]:
+    """Different questions of one level."""
+    by_prompt: dict[str, _Exercise] = {}
+    while len(by_prompt) < PER_LEVEL:
+        template = make_template(rng)
+        example = _example(level, template(rng))
+        by_prompt.setdefault(example.prompt, _Exercise(example, template))
+    return list(by_prompt.values())
 
 
 def _example(level: int, problem: Problem) -> Example:
     return Example(
-        f"Q: {problem.asked}\nA:",
+        f"Q: {problem.question}\nA:",
         f" {problem.solution}",
         group=problem.calculation,
         metadata={"level": level, "result": problem.result},
@@ -87,17 +93,17 @@ def _example(level: int, problem: Problem) -> Example:
 
 
 def _corrupt(
-    drawn: _Drawn, own_split: Sequence[Example], taken: set[str], chance: random.Random
+    exercise: _Exercise, own_split: Sequence[Example], taken: set[str], rng: random.Random
 ) -> Example:
     """The same words with other numbers of the same length and another result.
 
-    What is asked then is asked nowhere else in the task or, where the numbers are too few for
-    that, stands in the same split, so that no split holds an answer of another one.
+    The corrupted question is new to the task. Where there are too few numbers for that, it is a
+    question of the same split, so that no split gives away an answer of another one.
     """
-    example = drawn.example
-    fresh = (_example(0, drawn.sheet(chance)) for _ in range(300))
-    new = (each for each in fresh if each.group not in taken)
-    for other in (*new, *chance.sample(own_split, len(own_split))):
+    example = exercise.example
+    redrawn = (_example(0, exercise.template(rng)) for _ in range(300))
+    new = (candidate for candidate in redrawn if candidate.group not in taken)
+    for other in (*new, *rng.sample(own_split, len(own_split))):
         same_shape = _shape(other.prompt) == _shape(example.prompt)
         if same_shape and other.metadata["result"] != example.metadata["result"]:
             return replace(example, corrupted=other.prompt, corrupted_target=other.target)
@@ -108,11 +114,11 @@ def _shape(text: str) -> str:
     return "".join("0" if letter.isdigit() else letter for letter in text)
 
 
-def _one_digit(chance: random.Random) -> Sheet:
-    sign = chance.choice("+-")
+def _one_digit(rng: random.Random) -> Template:
+    sign = rng.choice("+-")
 
-    def draw(chance: random.Random) -> Problem:
-        one, two = chance.randint(1, 9), chance.randint(1, 9)
+    def draw(rng: random.Random) -> Problem:
+        one, two = rng.randint(1, 9), rng.randint(1, 9)
         if sign == "+":
             return _solved(f"{one} + {two}", one + two)
         one, two = max(one, two), min(one, two)
@@ -122,19 +128,19 @@ def _one_digit(chance: random.Random) -> Sheet:
 
 
 def _solved(calculation: str, result: int) -> Problem:
-    asked = f"What is {calculation}?"
+    question = f"What is {calculation}?"
     solution = f"{calculation} = {result}. The answer is {result}."
-    return Problem(asked, solution, result, _key(calculation))
+    return Problem(question, solution, result, _key(calculation))
 
 
-def _two_digits(chance: random.Random) -> Sheet:
-    sign = chance.choice("+-")
+def _two_digits(rng: random.Random) -> Template:
+    sign = rng.choice("+-")
 
-    def draw(chance: random.Random) -> Problem:
-        one, two = sorted((chance.randint(11, 89), chance.randint(11, 89)), reverse=True)
-        toward = 1 if sign == "+" else -1
+    def draw(rng: random.Random) -> Problem:
+        one, two = sorted((rng.randint(11, 89), rng.randint(11, 89)), reverse=True)
+        direction = 1 if sign == "+" else -1
         tens, ones = two // 10 * 10, two % 10
-        first, result = one + toward * tens, one + toward * two
+        first, result = one + direction * tens, one + direction * two
         steps = f"{one} {sign} {tens} = {first}."
         if ones:
             steps += f" {first} {sign} {ones} = {result}."
@@ -145,11 +151,11 @@ def _two_digits(chance: random.Random) -> Sheet:
     return draw
 
 
-def _table(chance: random.Random) -> Sheet:
-    sign = chance.choice("*/")
+def _table(rng: random.Random) -> Template:
+    sign = rng.choice("*/")
 
-    def draw(chance: random.Random) -> Problem:
-        one, two = chance.randint(2, 12), chance.randint(2, 12)
+    def draw(rng: random.Random) -> Problem:
+        one, two = rng.randint(2, 12), rng.randint(2, 12)
         if sign == "*":
             return _solved(f"{one} * {two}", one * two)
         return _solved(f"{one * two} / {one}", two)
@@ -157,19 +163,19 @@ def _table(chance: random.Random) -> Sheet:
     return draw
 
 
-def _story(stories: tuple[str, ...], chance: random.Random) -> Sheet:
-    story, name, thing = chance.choice(stories), chance.choice(NAMES), chance.choice(THINGS)
+def _story(stories: tuple[str, ...], rng: random.Random) -> Template:
+    story, name, thing = rng.choice(stories), rng.choice(NAMES), rng.choice(THINGS)
 
-    def draw(chance: random.Random) -> Problem:
-        asked, steps, result, calculation = tell(story, name, thing, chance)
+    def draw(rng: random.Random) -> Problem:
+        question, steps, result, calculation = tell(story, name, thing, rng)
         solution = f"{steps} The answer is {result}."
-        return Problem(asked, solution, result, _key(calculation))
+        return Problem(question, solution, result, _key(calculation))
 
     return draw
 
 
 def _key(calculation: str) -> str:
-    """The calculation, the same for 3 + 4 and 4 + 3, so that wording makes no new question."""
+    """The calculation, the same for 3 + 4 and 4 + 3: another wording is not another question."""
     for sign in (" + ", " * "):
         parts = calculation.split(sign)
         if len(parts) == 2 and all(part.isdigit() for part in parts):
@@ -177,7 +183,7 @@ def _key(calculation: str) -> str:
     return calculation
 
 
-LEVELS: tuple[Maker, ...] = (
+LEVELS: tuple[TemplateMaker, ...] = (
     _one_digit,
     _two_digits,
     _table,

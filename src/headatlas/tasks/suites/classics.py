@@ -1,4 +1,4 @@
-"""Classics of circuit analysis: indirect objects and greater-than.
+"""Classic tasks of circuit analysis: `ioi` (indirect objects) and `greater-than`.
 
 Wang et al. 2023 (arXiv 2211.00593) and Hanna et al. 2023 (arXiv 2305.00586); the sentences are our
 own.
@@ -36,24 +36,24 @@ SCENES = (
 
 
 def ioi() -> Task:
-    """Two people, one of whom gives: who receives? In the corrupted prompt the other one gives."""
-    chance = random.Random("ioi 1")
+    """One of two people gives something: who receives it? In the corrupted prompt, the other gives."""
+    rng = random.Random("ioi 1")
     pairs = [(one, two) for i, one in enumerate(NAMES) for two in NAMES[:i]]
-    examples = [_gift(*pair, chance) for pair in chance.sample(pairs, QUESTIONS)]
+    examples = [_gift(*pair, rng) for pair in rng.sample(pairs, QUESTIONS)]
     return Task(
         "ioi",
         version=1,
-        description="the indirect object: who receives what somebody gives",
+        description="indirect object identification: which of two people receives something",
         splits=divide(examples),
         shots=2,
         instruction="Finish the sentence with the right name.",
     )
 
 
-def _gift(one: str, two: str, chance: random.Random) -> Example:
-    giver, receiver = chance.sample((one, two), 2)
-    a, b = chance.sample((one, two), 2)
-    scene, place, thing = chance.choice(SCENES), chance.choice(PLACES), chance.choice(THINGS)
+def _gift(one: str, two: str, rng: random.Random) -> Example:
+    giver, receiver = rng.sample((one, two), 2)
+    a, b = rng.sample((one, two), 2)
+    scene, place, thing = rng.choice(SCENES), rng.choice(PLACES), rng.choice(THINGS)
     facts = {"a": a, "b": b, "place": place, "thing": thing}
     return Example(
         scene.format(giver=giver, **facts),
@@ -74,26 +74,26 @@ def greater_than() -> Task:
     """A span of years within a century: the second year is the later one.
 
     The choices are a later and an earlier year. In the corrupted prompt the first year ends in 01,
-    so that both are later: nothing speaks for the target any more.
+    so both choices are later and nothing favors the target.
     """
-    chance = random.Random("greater-than 1")
+    rng = random.Random("greater-than 1")
     years = [(century, year) for century in range(11, 20) for year in range(10, 90)]
-    examples = [_span(*drawn, chance) for drawn in chance.sample(years, QUESTIONS)]
+    examples = [_span(century, year, rng) for century, year in rng.sample(years, QUESTIONS)]
     return Task(
         "greater-than",
         version=1,
-        description="a year later than the year before",
+        description="the last two digits of a year later than the one given",
         splits=divide(examples),
         shots=2,
         instruction="Finish the sentence with a year.",
     )
 
 
-def _span(century: int, year: int, chance: random.Random) -> Example:
-    event = chance.choice(EVENTS)
-    later, earlier = chance.randrange(year + 1, 100), chance.randrange(2, year)
+def _span(century: int, year: int, rng: random.Random) -> Example:
+    event = rng.choice(EVENTS)
+    later, earlier = rng.randrange(year + 1, 100), rng.randrange(2, year)
     choices = [f"{later:02d}", f"{earlier:02d}"]
-    chance.shuffle(choices)
+    rng.shuffle(choices)
     text = "The {} lasted from the year {}{:02d} to the year {}"
     return Example(
         text.format(event, century, year, century),

@@ -1,6 +1,6 @@
 """Questions broken into steps, each with an answer and the one cognitive function it needs.
 
-The form is that of CogQA (Ma et al. 2025, arXiv 2512.10978); the questions are our own.
+The structure is that of CogQA (Ma et al. 2025, arXiv 2512.10978); the questions are our own.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ def cognition() -> Task:
 def _steps(question: dict[str, object]) -> list[Example]:
     text, topic, steps = str(question["question"]), str(question["topic"]), question["steps"]
     assert isinstance(steps, list)
-    told: list[tuple[str, str]] = []
+    earlier: list[tuple[str, str]] = []
     examples = []
     for number, step in enumerate(steps, start=1):
-        prompt = sub_question(text, told, step["ask"])
+        prompt = sub_question(text, earlier, step["ask"])
         facts = {"topic": topic, "step": number, "ask": step["ask"]}
         example = Example(
             prompt, f" {step['answer']}", (), step["function"], group=text, metadata=facts
         )
         examples.append(example)
-        told.append((step["ask"], step["answer"]))
+        earlier.append((step["ask"], step["answer"]))
     return examples

@@ -1,4 +1,7 @@
-"""Everyday common sense, five choices with shuffled letters (after CommonsenseQA, Talmor 2019)."""
+"""`commonsense`: everyday questions with five choices in random order.
+
+The format is that of CommonsenseQA (Talmor et al. 2019); the questions are our own.
+"""
 
 from __future__ import annotations
 
@@ -14,34 +17,36 @@ LETTERS = "abcde"
 
 
 def commonsense() -> Task:
-    """The letter of the right answer; in the corrupted prompt it stands at another letter."""
-    chance = random.Random("commonsense 1")
+    """Give the letter of the right answer; in the corrupted prompt it has another letter."""
+    rng = random.Random("commonsense 1")
     return Task(
         "commonsense",
         version=1,
         description="everyday questions with five lettered answers, after one solved example",
-        splits=divide([_question(*row, chance=chance) for row in read_list("commonsense")]),
+        splits=divide([_question(*row, rng=rng) for row in read_list("commonsense")]),
         form=Form("icl", 1),
         shots=1,
         instruction="Answer with the letter of the right choice.",
     )
 
 
-def _question(asked: str, right: str, *wrong: str, chance: random.Random) -> Example:
-    answers = chance.sample((right, *wrong), 5)
-    turn = chance.randrange(1, 5)
-    turned = answers[turn:] + answers[:turn]
+def _question(question: str, right: str, *wrong: str, rng: random.Random) -> Example:
+    answers = rng.sample((right, *wrong), 5)
+    shift = rng.randrange(1, 5)
+    rotated = answers[shift:] + answers[:shift]
     return Example(
-        _prompt(asked, answers),
+        _prompt(question, answers),
         f" {LETTERS[answers.index(right)]}",
         tuple(f" {letter}" for letter in LETTERS),
-        corrupted=_prompt(asked, turned),
-        corrupted_target=f" {LETTERS[turned.index(right)]}",
-        group=asked,
+        corrupted=_prompt(question, rotated),
+        corrupted_target=f" {LETTERS[rotated.index(right)]}",
+        group=question,
         metadata={"answer": right},
     )
 
 
-def _prompt(asked: str, answers: list[str]) -> str:
-    listed = "".join(f"\n{letter}: {each}" for letter, each in zip(LETTERS, answers, strict=True))
-    return f"Q: {asked}{listed}\nA:"
+def _prompt(question: str, answers: list[str]) -> str:
+    listed = "".join(
+        f"\n{letter}: {answer}" for letter, answer in zip(LETTERS, answers, strict=True)
+    )
+    return f"Q: {question}{listed}\nA:"

@@ -47,7 +47,7 @@ BETWEEN = ("near the {}", "behind the {}", "beside the {}", "who likes the {}", 
 
 @dataclass(frozen=True)
 class Verb:
-    """The forms of a verb, and something to do it to."""
+    """The forms of a verb, and a noun that can be its object."""
 
     base: str
     third: str
@@ -64,10 +64,10 @@ def syntax() -> Task:
 
     The corrupted prompt has another subject number (agreement) or another verb.
     """
-    chance = random.Random("syntax 1")
-    examples = [example for kind in KINDS for example in _draw(kind, chance)]
+    rng = random.Random("syntax 1")
+    examples = [example for kind in KINDS for example in _draw(kind, rng)]
     taken = {example.group for example in examples}
-    examples = [_corrupt(example, taken, chance) for example in examples]
+    examples = [_corrupt(example, taken, rng) for example in examples]
     return Task(
         "syntax",
         version=1,
@@ -80,35 +80,39 @@ def syntax() -> Task:
     )
 
 
-def _draw(kind: str, chance: random.Random) -> list[Example]:
-    drawn: dict[str, Example] = {}
-    while len(drawn) < PER_KIND:
-        example = KINDS[kind](chance)
-        drawn.setdefault(example.prompt, example)
-    return [replace(each, metadata={**each.metadata, "kind": kind}) for each in drawn.values()]
+def _draw(kind: str, rng: random.Random) -> list[Example]:
+    """Different questions of one kind."""
+    by_prompt: dict[str, Example] = {}
+    while len(by_prompt) < PER_KIND:
+        example = KINDS[kind](rng)
+        by_prompt.setdefault(example.prompt, example)
+    return [
+        replace(example, metadata={**example.metadata, "kind": kind})
+        for example in by_prompt.values()
+    ]
 
 
-def _corrupt(example: Example, taken: set[str], chance: random.Random) -> Example:
-    """A rewritten sentence gets another verb, with which its subject is asked nowhere else."""
+def _corrupt(example: Example, taken: set[str], rng: random.Random) -> Example:
+    """A rewritten sentence gets another verb, one that its subject has in no other question."""
     kind = str(example.metadata["kind"])
     if kind not in REWRITES:
         return example
-    task, write, _ = REWRITES[kind]
+    request, rewrite, _ = REWRITES[kind]
     subject = str(example.metadata["subject"])
-    for verb in chance.sample(VERB_LIST, len(VERB_LIST)):
+    for verb in rng.sample(VERB_LIST, len(VERB_LIST)):
         if f"{subject} {verb.base}" not in taken:
-            given, wanted = write(subject, verb)
-            corrupted = f"Q: {task}: {given}\nA:"
-            return replace(example, corrupted=corrupted, corrupted_target=f" {wanted}")
+            sentence, rewritten = rewrite(subject, verb)
+            corrupted = f"Q: {request}: {sentence}\nA:"
+            return replace(example, corrupted=corrupted, corrupted_target=f" {rewritten}")
     return example
 
 
-def _agreement(chance: random.Random) -> Example:
+def _agreement(rng: random.Random) -> Example:
     """The guards near the nurse: " laugh", not " laughs"."""
-    subject, other = chance.sample(PEOPLE, 2)
-    plural_form, singular_form = chance.choice(ACTION_LIST)
-    between = chance.choice(BETWEEN)
-    plural = chance.random() < 0.5
+    subject, other = rng.sample(PEOPLE, 2)
+    plural_form, singular_form = rng.choice(ACTION_LIST)
+    between = rng.choice(BETWEEN)
+    plural = rng.random() < 0.5
     distractor = other if plural and not between.startswith("that") else f"{other}s"
     choices = (f" {plural_form}.", f" {singular_form}.")
 
@@ -128,28 +132,32 @@ def _agreement(chance: random.Random) -> Example:
 
 
 def _past(subject: str, verb: Verb) -> tuple[str, str]:
-    rest = f"the {verb.thing}."
-    return f"The {subject} {verb.third} {rest}", f"The {subject} {verb.past} {rest}"
+    return (
+        f"The {subject} {verb.third} the {verb.thing}.",
+        f"The {subject} {verb.past} the {verb.thing}.",
+    )
 
 
 def _plural(subject: str, verb: Verb) -> tuple[str, str]:
-    rest = f"the {verb.thing}."
-    return f"The {subject} {verb.third} {rest}", f"The {subject}s {verb.base} {rest}"
+    return (
+        f"The {subject} {verb.third} the {verb.thing}.",
+        f"The {subject}s {verb.base} the {verb.thing}.",
+    )
 
 
 def _pronoun(subject: str, verb: Verb) -> tuple[str, str]:
-    rest = f"{verb.past} the {verb.thing}."
-    return f"{subject} {rest}", f"{NAMES[subject]} {rest}"
+    predicate = f"{verb.past} the {verb.thing}."
+    return f"{subject} {predicate}", f"{NAMES[subject]} {predicate}"
 
 
 def _question(subject: str, verb: Verb) -> tuple[str, str]:
-    given = f"The {subject} {verb.past} the {verb.thing}."
-    return given, f"Did the {subject} {verb.base} the {verb.thing}?"
+    statement = f"The {subject} {verb.past} the {verb.thing}."
+    return statement, f"Did the {subject} {verb.base} the {verb.thing}?"
 
 
 def _negation(subject: str, verb: Verb) -> tuple[str, str]:
-    given = f"The {subject} {verb.past} the {verb.thing}."
-    return given, f"The {subject} did not {verb.base} the {verb.thing}."
+    statement = f"The {subject} {verb.past} the {verb.thing}."
+    return statement, f"The {subject} did not {verb.base} the {verb.thing}."
 
 
 REWRITES: dict[str, tuple[str, Callable[[str, Verb], tuple[str, str]], list[str]]] = {
@@ -159,17 +167,17 @@ REWRITES: dict[str, tuple[str, Callable[[str, Verb], tuple[str, str]], list[str]
     "question": ("Turn into a question", _question, PEOPLE),
     "negation": ("Write as a negation", _negation, PEOPLE),
 }
-"""What is asked, both sentences for a subject and a verb, and the subjects."""
+"""By kind: the request, both sentences for a subject and a verb, and the subjects."""
 
 
-def _rewrite(kind: str, chance: random.Random) -> Example:
-    """A kind that turns one sentence into another."""
-    task, write, subjects = REWRITES[kind]
-    subject, verb = chance.choice(subjects), chance.choice(VERB_LIST)
-    given, wanted = write(subject, verb)
+def _rewrite(kind: str, rng: random.Random) -> Example:
+    """A question of a kind that turns one sentence into another."""
+    request, rewrite, subjects = REWRITES[kind]
+    subject, verb = rng.choice(subjects), rng.choice(VERB_LIST)
+    sentence, rewritten = rewrite(subject, verb)
     return Example(
-        f"Q: {task}: {given}\nA:",
-        f" {wanted}",
+        f"Q: {request}: {sentence}\nA:",
+        f" {rewritten}",
         group=f"{subject} {verb.base}",
         metadata={"subject": subject},
     )

@@ -1,4 +1,4 @@
-"""Tasks made of single tokens of the model at hand: `aba`, `abb` and `induction`.
+"""Tasks made of single tokens of the model's own vocabulary: `aba`, `abb` and `induction`.
 
 The patterns are those of Yang et al. 2025 (arXiv 2502.20332); repeated random tokens as in Olsson
 et al. 2022 (arXiv 2209.11895).
@@ -9,55 +9,60 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headatlas.errors import TaskError
 from headatlas.tasks.example import Example
-from headatlas.tasks.forms import PLAIN, Form, Tokenizer
+from headatlas.tasks.forms import PLAIN, Form
 from headatlas.tasks.splits import divide
 from headatlas.tasks.suites.listed import read_list
 from headatlas.tasks.task import Task
 
-QUESTIONS, SOLVED, SHOTS = 400, 60, 4
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+QUESTIONS, DEMONSTRATIONS, SHOTS = 400, 60, 4
 WORDS, FEWEST = 300, 24
-"""Tokens that a task is made of, and the fewest that will do."""
+"""Number of words that a task is made of, and the smallest number that will do."""
 
 LISTS = ("antonym", "capitalize", "english_french", "present_past", "singular_plural")
 
 LENGTH = 12
-"""Different words of a repeated sequence."""
+"""Number of different words in a repeated sequence."""
 
 
-def pattern(name: str, tokenizer: Tokenizer | None = None) -> Task:
+def pattern(name: str, tokenizer: PreTrainedTokenizerBase | None = None) -> Task:
     """`aba`: "flow^Started^" → "flow"; `abb` → "Started"; after four examples of the pattern.
 
-    The corrupted prompt shows the other pattern, so its answer is the other word.
+    The demonstrations of the corrupted prompt show the other pattern, so its answer is the other
+    word.
     """
-    chance = random.Random(f"{name} 1")
-    words = single_tokens(tokenizer, "^", chance)
+    rng = random.Random(f"{name} 1")
+    words = single_tokens(tokenizer, "^", rng)
     cut = len(words) // 4
-    solved = _pairs(words[:cut], SOLVED, chance)
-    asked = _pairs(words[cut:], QUESTIONS, chance)
+    shown_pairs = _pairs(words[:cut], DEMONSTRATIONS, rng)
+    question_pairs = _pairs(words[cut:], QUESTIONS, rng)
     first = name == "aba"
-    splits = divide([_pattern(one, two, first) for one, two in asked], ("train", "select", "test"))
+    questions = [_pattern(one, two, first) for one, two in question_pairs]
+    demonstrations = tuple(_pattern(one, two, first) for one, two in shown_pairs)
     return Task(
         name,
         version=1,
         description=f"complete the token pattern {'A^B^A' if first else 'A^B^B'}",
-        splits=splits | {"examples": tuple(_pattern(one, two, first) for one, two in solved)},
+        splits=divide(questions, ("train", "select", "test")) | {"demonstrations": demonstrations},
         form=Form("icl", SHOTS),
         shots=SHOTS,
         instruction=f"Repeat the {'first' if first else 'second'} of the two words.",
         separator="\n",
-        remake=partial(pattern, name),
+        build_for_tokenizer=partial(pattern, name),
     )
 
 
-def _pairs(words: list[str], number: int, chance: random.Random) -> list[tuple[str, str]]:
-    """Different unordered pairs of different words, as many as there are up to a number."""
+def _pairs(words: list[str], number: int, rng: random.Random) -> list[tuple[str, str]]:
+    """At most `number` different pairs of different words, each pair in random order."""
     pairs = [(one, two) for i, one in enumerate(words) for two in words[:i]]
-    drawn = chance.sample(pairs, min(number, len(pairs)))
-    return [pair if chance.random() < 0.5 else pair[::-1] for pair in drawn]
+    sample = rng.sample(pairs, min(number, len(pairs)))
+    return [pair if rng.random() < 0.5 else pair[::-1] for pair in sample]
 
 
 def _pattern(one: str, two: str, first: bool) -> Example:
@@ -66,14 +71,14 @@ def _pattern(one: str, two: str, first: bool) -> Example:
     return Example(f"{one}^{two}^", target, (one, two), corrupted_target=other, group=group)
 
 
-def induction(tokenizer: Tokenizer | None = None) -> Task:
-    """A random sequence of words, then the same again up to some word: which comes next?
+def induction(tokenizer: PreTrainedTokenizerBase | None = None) -> Task:
+    """A random sequence of words, then its beginning again: which word comes next?
 
-    In the corrupted prompt the first sequence goes on differently after that word.
+    In the corrupted prompt, the first sequence has a different word at that place.
     """
-    chance = random.Random("induction 1")
-    words = single_tokens(tokenizer, " ", chance)
-    examples = [_repeat(chance.sample(words, LENGTH + 1), chance) for _ in range(QUESTIONS)]
+    rng = random.Random("induction 1")
+    words = single_tokens(tokenizer, " ", rng)
+    examples = [_repeat(rng.sample(words, LENGTH + 1), rng) for _ in range(QUESTIONS)]
     return Task(
         "induction",
         version=1,
@@ -82,78 +87,81 @@ def induction(tokenizer: Tokenizer | None = None) -> Task:
         form=PLAIN,
         shots=2,
         instruction="Go on with the sequence of words, which repeats.",
-        remake=induction,
+        build_for_tokenizer=induction,
     )
 
 
-def _repeat(drawn: list[str], chance: random.Random) -> Example:
-    *words, stranger = (f" {word}" for word in drawn)
-    known = chance.randrange(2, LENGTH - 1)
-    target = words[known]
-    changed = [*words[:known], stranger, *words[known + 1 :]]
-    others = chance.sample([word for word in words if word != target], 3)
+def _repeat(sampled: list[str], rng: random.Random) -> Example:
+    *words, stranger = (f" {word}" for word in sampled)
+    repeated = rng.randrange(2, LENGTH - 1)
+    target = words[repeated]
+    changed = [*words[:repeated], stranger, *words[repeated + 1 :]]
+    others = rng.sample([word for word in words if word != target], 3)
     choices = [target, *others]
-    chance.shuffle(choices)
-    again = "".join(words[:known])
+    rng.shuffle(choices)
+    beginning = "".join(words[:repeated])
     return Example(
-        "".join(words) + again,
+        "".join(words) + beginning,
         target,
         tuple(choices),
-        corrupted="".join(changed) + again,
+        corrupted="".join(changed) + beginning,
         corrupted_target=stranger,
     )
 
 
-def single_tokens(tokenizer: Any, between: str, chance: random.Random) -> list[str]:
+def single_tokens(
+    tokenizer: PreTrainedTokenizerBase | None, between: str, rng: random.Random
+) -> list[str]:
     """Words that are one token each, also beside `between`; without a tokenizer, common words.
 
-    Common words that the vocabulary holds are taken first; then, in a vocabulary of another
-    language, its own words; then letters, where tokens are bytes.
+    Common words in the vocabulary come first; then the vocabulary's own words, for models of
+    another language; then letters, for models whose tokens are bytes.
     """
     common = sorted({word for name in LISTS for word, _ in read_list(name)})
-    chance.shuffle(common)
+    rng.shuffle(common)
     if tokenizer is None:
         return common[:WORDS]
     ids = list(range(len(tokenizer)))
-    chance.shuffle(ids)
-    glued = between == " "
-    for words, longer, together in (
-        (common, 2, glued),
-        (_words(tokenizer, ids), 2, glued),
-        (_words(tokenizer, ids), 0, False),
+    rng.shuffle(ids)
+    with_space = between == " "
+    for candidates, shortest, joined in (
+        (common, 3, with_space),
+        (_words(tokenizer, ids), 3, with_space),
+        (_words(tokenizer, ids), 1, False),
     ):
-        found: dict[str, str] = {}  # by the word in lower case: case alone makes no other word
-        for word in words:
-            fits = len(word) > longer and word.lower() not in found
-            if fits and _is_single(tokenizer, word, between, together):
-                found[word.lower()] = word
-                if len(found) == WORDS:
+        words: dict[str, str] = {}  # by the word in lower case: case alone makes no other word
+        for word in candidates:
+            is_new = len(word) >= shortest and word.lower() not in words
+            if is_new and _is_single(tokenizer, word, between, joined):
+                words[word.lower()] = word
+                if len(words) == WORDS:
                     break
-        if len(found) >= FEWEST:
-            return list(found.values())
+        if len(words) >= FEWEST:
+            return list(words.values())
     raise TaskError(
-        f"the vocabulary has only {len(found)} words of one token, but a task of tokens needs "
-        f"{FEWEST}."
+        f"only {len(words)} words are a single token in this model's vocabulary, but the task needs "
+        f"{FEWEST}: choose another task."
     )
 
 
-def _words(tokenizer: Any, ids: list[int]) -> Iterator[str]:
+def _words(tokenizer: PreTrainedTokenizerBase, ids: list[int]) -> Iterator[str]:
     """The tokens of a vocabulary that are words or letters."""
-    for word in (str(tokenizer.decode([each])).strip() for each in ids):
+    for token in ids:
+        word = str(tokenizer.decode([token])).strip()
         if word.isascii() and word.isalpha():
             yield word
 
 
-def _is_single(tokenizer: Any, word: str, between: str, glued: bool) -> bool:
-    """Whether one more word is one more token, with what stands between in it or apart from it."""
+def _is_single(tokenizer: PreTrainedTokenizerBase, word: str, between: str, joined: bool) -> bool:
+    """Whether one more word adds one token (`joined`: `between` belongs to it) or its own two."""
 
     def tokens(text: str) -> list[int]:
         return list(tokenizer(text, add_special_tokens=False)["input_ids"])
 
-    whole, less = tokens(between.join([word] * 5)), tokens(between.join([word] * 4))
-    added = whole[len(less) :]
+    five, four = tokens(between.join([word] * 5)), tokens(between.join([word] * 4))
+    added = five[len(four) :]
     own = tokens(word)[-1:]
-    return len(added) == 1 if glued else bool(own) and added == tokens(between) + own
+    return len(added) == 1 if joined else bool(own) and added == tokens(between) + own
 
 
 TOKEN_TASKS: dict[str, Callable[[], Task]] = {

@@ -1,4 +1,4 @@
-"""The six function-vector tasks: pairs of words, asked after ten solved examples.
+"""The six function-vector tasks: pairs of words, after ten demonstrations.
 
 The tasks are those of Todd et al. 2024 (arXiv 2310.15213); the pairs are our own.
 """
@@ -47,9 +47,9 @@ def word_pairs(name: str) -> Task:
 
 
 def _families(pairs: list[list[str]]) -> list[str]:
-    """Pairs with related words are one question: weak and weakness, optimist and optimism.
+    """A key per pair, the same for pairs with related words (weak and weakness).
 
-    Words are taken as related when their first four letters are the same.
+    Words count as related when their first four letters are the same.
     """
     family: dict[str, str] = {}
     for pair in pairs:

@@ -1,8 +1,8 @@
-"""Stories for word problems: each tells its numbers, its question and its steps.
+"""Templates of word problems, with the calculations that solve them.
 
-A story is text with places to fill, a bar, and its steps: `{a}`, `{b}`, `{c}` are numbers, `{name}`
-and `{thing}` words; the steps are calculations separated by semicolons, in which `x` is the result
-of the first.
+A template is a text with placeholders, a bar, and its steps. `{a}`, `{b}` and `{c}` are numbers,
+`{name}` and `{thing}` are words. The steps are calculations separated by semicolons, in which `x`
+is the result of the first.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ TWO_STEPS = (
 )
 
 
-def tell(story: str, name: str, thing: str, chance: random.Random) -> tuple[str, str, int, str]:
-    """A story with numbers of its own: question, steps written out, result, calculation."""
+def tell(story: str, name: str, thing: str, rng: random.Random) -> tuple[str, str, int, str]:
+    """A story with its numbers drawn: question, worked steps, result, calculation."""
     text, _, steps = story.partition("|")
-    a, c = chance.randint(6, 40), chance.randint(2, 9)
-    b = chance.randint(2, a - 1)
+    a, c = rng.randint(6, 40), rng.randint(2, 9)
+    b = rng.randint(2, a - 1)
     numbers = {"a": a, "b": b, "c": c}
-    asked = text.format(name=name, thing=thing, **numbers)
+    question = text.format(name=name, thing=thing, **numbers)
     written, key = [], ""
     result = 0
     for step in steps.split("; "):
@@ -63,4 +63,4 @@ def tell(story: str, name: str, thing: str, chance: random.Random) -> tuple[str,
         result = {"+": left + right, "-": left - right, "*": left * right}[sign]
         written.append(f"{left} {sign} {right} = {result}.")
         key = f"({key}) {sign} {right}" if key else f"{left} {sign} {right}"
-    return asked, " ".join(written), result, key
+    return question, " ".join(written), result, key

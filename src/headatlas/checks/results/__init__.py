@@ -1,0 +1,22 @@
+"""Results of checks: plain data that figures, tables and programs read. Never imports torch."""
+
+from headatlas.checks.results.contrast import ContrastCheck, Contrasted
+from headatlas.checks.results.functions import FunctionCheck
+from headatlas.checks.results.gating import GatingCheck
+from headatlas.checks.results.probe import ProbeReport
+from headatlas.checks.results.result import About, Result
+
+__all__ = [
+    "RESULTS",
+    "About",
+    "ContrastCheck",
+    "Contrasted",
+    "FunctionCheck",
+    "GatingCheck",
+    "ProbeReport",
+    "Result",
+]
+
+RESULTS: dict[str, type[Result]] = {
+    result.kind: result for result in (GatingCheck, FunctionCheck, ProbeReport, ContrastCheck)
+}

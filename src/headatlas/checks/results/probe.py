@@ -1,0 +1,72 @@
+"""How much the accuracy of a probe is worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from headatlas.checks.results.result import About, Result
+
+CONTROLS = {
+    "majority": "the commonest function in the training questions",
+    "words": "words of the prompt alone",
+    "place": "number and length of the step",
+    "shuffled": "the probe with shuffled labels",
+}
+"""What a probe's accuracy is compared with."""
+
+
+@dataclass(frozen=True)
+class Control:
+    """Accuracy of a control on the same test examples, and the probe's gain over it with its 95 %
+    interval over questions. `holds`: the probe is better (`None`: cannot be told)."""
+
+    accuracy: float
+    gain: float
+    low: float
+    high: float
+    holds: bool | None
+
+
+@dataclass(frozen=True)
+class ProbeReport(Result):
+    """A probe on test questions: mean over seeds, with its 95 % interval over questions.
+
+    `controls`: the commonest function of the training questions (`majority`), a bag of words of the
+    prompt (`words`), the number of steps before this one and the length of the prompt (`place`),
+    and the same probe trained on shuffled labels (`shuffled`); the gain over the last is the
+    probe's selectivity. `confusion[a][b]`: share of the examples of function a that were taken
+    for b.
+    """
+
+    kind: ClassVar[str] = "probe report"
+
+    about: About
+    functions: tuple[str, ...]
+    examples: int
+    questions: int
+    seeds: int
+    accuracy: float
+    low: float
+    high: float
+    chance: float
+    controls: dict[str, Control]
+    confusion: tuple[tuple[float, ...], ...]
+
+    def summary(self) -> list[str]:
+        """The accuracy, and a warning for every control that needs no heads and does as well."""
+        lines = [
+            f"the probe tells {len(self.functions)} functions apart in {self.accuracy:.0%} of "
+            f"{self.examples} test examples ({self.low:.0%} … {self.high:.0%}); chance is "
+            f"{self.chance:.0%}"
+        ]
+        return lines + self.warnings()
+
+    def warnings(self) -> list[str]:
+        """Controls that are not shown to be worse than the probe."""
+        return [
+            f"{CONTROLS[name]} tell the functions apart as well as the probe: this map may show "
+            "the wording of the suite, not functions"
+            for name in ("words", "place")
+            if self.controls[name].holds is not True
+        ]

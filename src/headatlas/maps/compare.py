@@ -1,0 +1,178 @@
+"""How far two maps agree, whatever they were made with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import xarray as xr
+
+from headatlas.errors import MapError
+from headatlas.maps.stored import Stored
+from headatlas.stats.agreement import TOP_K, agreement_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from headatlas.maps.map import Map
+
+IMPORTANCE = {"facilitation": 1, "importance": 1, "effect": -1, "gate": -1}
+"""Variables that say how much a task needs a head, the first that a map has counts; with the sign
+that makes larger numbers mean more important."""
+
+
+@dataclass(frozen=True)
+class AgreementRow:
+    """Agreement of two maps over heads, for one function or for the whole maps.
+
+    `spearman` (95 %: `low` … `high`) is over all heads; `within` the same with every layer's mean
+    subtracted, which is what is left when depth alone is not counted. `top_overlap` is the
+    share of the `top_k` most important heads that both have (95 %: `top_low` … `top_high`), beside
+    what chance gives.
+    """
+
+    pair: tuple[str, str]
+    function: str | None
+    heads: int
+    spearman: float
+    low: float
+    high: float
+    within: float
+    within_low: float
+    within_high: float
+    top_k: int
+    top_overlap: float
+    top_low: float
+    top_high: float
+    top_expected: float
+
+
+@dataclass(frozen=True)
+class Comparison(Stored):
+    """Agreement of two or more maps, pair by pair.
+
+    >>> comparison = atlas.compare("gating", "ablation")  # doctest: +SKIP
+    >>> comparison.rows[0].spearman  # doctest: +SKIP
+    0.21
+    """
+
+    kind: ClassVar[str] = "comparison"
+
+    model: str
+    task: str
+    rows: tuple[AgreementRow, ...]
+
+    def plot(self, **settings: Any) -> Figure:
+        """Draw the correlations with their intervals."""
+        from headatlas.plots import draw
+
+        return draw("agreement", self, **settings)
+
+    def summary(self) -> list[str]:
+        """A sentence per pair and function."""
+        return [
+            f"{' and '.join(row.pair)}{f', {row.function}' if row.function else ''}: rank "
+            f"correlation {row.spearman:+.2f} ({row.low:+.2f} … {row.high:+.2f}) over {row.heads} "
+            f"heads; of the {row.top_k} most important heads they share {row.top_overlap:.0%} "
+            f"(chance {row.top_expected:.0%})"
+            for row in self.rows
+        ]
+
+    def _repr_html_(self) -> str:
+        from headatlas.plots import figure_html
+
+        lines = "".join(f"<p>{escape(line)}</p>" for line in self.summary())
+        return lines + figure_html("agreement", self)
+
+
+def compare_maps(one: Map, other: Map, *, top_k: int = TOP_K) -> Comparison:
+    """Agreement of two maps of models with the same layers and heads, such as two methods or two
+    tasks.
+
+    Seeds are averaged, and signs aligned so that larger means more important: facilitation,
+    importance, the fall of log P when a head is removed, 1 − gate. Maps of functions are compared
+    function by function.
+    """
+    return compare_named(_labels(one, other), (one, other), top_k=top_k)
+
+
+def compare_named(
+    labels: Sequence[str], maps: Sequence[Map], *, top_k: int = TOP_K
+) -> Comparison:
+    """Agreement of every pair of several maps, under the given labels."""
+    scores = [importance(head_map) for head_map in maps]
+    names = _common_functions(scores)
+    rows = []
+    for function in names:
+        chosen = [
+            values.sel(function=function, drop=True) if "function" in values.dims else values
+            for values in scores
+        ]
+        for (one, x), (other, y) in combinations(zip(labels, chosen, strict=True), 2):
+            rows.append(_row((one, other), function, x, y, top_k))
+    facts = [head_map.provenance for head_map in maps]
+    model, task = (
+        " / ".join(dict.fromkeys(str(fact.get(key)) for fact in facts)) for key in ("model", "task")
+    )
+    return Comparison(model, task, tuple(rows))
+
+
+def importance(head_map: Map) -> xr.DataArray:
+    """How much the task needs every head, larger for more, averaged over seeds."""
+    for variable, sign in IMPORTANCE.items():
+        if variable in head_map.variables:
+            if "seed" in head_map.data.dims:
+                head_map = head_map.aggregate("mean", skip_missing=True)
+            return sign * head_map[variable]
+    have = ", ".join(head_map.variables)
+    raise MapError(f"this map says nothing about the importance of heads: it has {have}.")
+
+
+def _common_functions(scores: Sequence[xr.DataArray]) -> list[str | None]:
+    sets = [
+        [str(name) for name in values["function"].to_numpy()]
+        for values in scores
+        if "function" in values.dims
+    ]
+    if not sets:
+        return [None]
+    common: list[str | None] = [name for name in sets[0] if all(name in each for each in sets)]
+    if not common:
+        raise MapError("the two maps have no function in common.")
+    return common
+
+
+def _labels(one: Map, other: Map) -> tuple[str, str]:
+    """Short names that tell two maps apart: by method, task or model, else by their whole names."""
+    for key in ("method", "task", "model"):
+        labels = tuple(str(head_map.provenance.get(key)) for head_map in (one, other))
+        if labels[0] != labels[1]:
+            return labels[0], labels[1]
+    return one.name, other.name
+
+
+def _row(
+    pair: tuple[str, str], function: str | None, x: xr.DataArray, y: xr.DataArray, top_k: int
+) -> AgreementRow:
+    plain = agreement_of(x.to_numpy(), y.to_numpy(), top_k=top_k)
+    within = agreement_of(*(_without_depth(values).to_numpy() for values in (x, y)), top_k=top_k)
+    return AgreementRow(
+        pair,
+        function,
+        plain.heads,
+        plain.spearman,
+        *plain.spearman_interval,
+        within.spearman,
+        *within.spearman_interval,
+        plain.top_k,
+        plain.top_overlap,
+        *plain.top_interval,
+        plain.top_expected,
+    )
+
+
+def _without_depth(values: xr.DataArray) -> xr.DataArray:
+    return values - values.mean("head", skipna=True)

@@ -1,0 +1,76 @@
+"""Intervals of shares and of mean changes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headatlas.stats.clustered import FloatArray, mean_se
+
+
+def share_interval(share: float, count: float) -> tuple[float, float]:
+    """The 95 % Wilson interval of a share of `count` cases.
+
+    >>> low, high = share_interval(0.0, 36)
+    >>> low, round(high, 3)
+    (0.0, 0.096)
+    """
+    z2 = 1.959964**2
+    middle = (share + z2 / (2 * count)) / (1 + z2 / count)
+    half_width = (z2 * (share * (1 - share) / count + z2 / (4 * count**2))) ** 0.5 / (
+        1 + z2 / count
+    )
+    return max(0.0, middle - half_width), min(1.0, middle + half_width)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A mean change and its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def below(self) -> bool | None:
+        """Whether it lies below 0; `None` if the interval contains 0."""
+        if self.high < 0:
+            return True
+        return False if self.low > 0 else None
+
+    @property
+    def above(self) -> bool | None:
+        """Whether it lies above 0; `None` if the interval contains 0."""
+        return None if self.below is None else not self.below
+
+
+def mean_change(
+    values: FloatArray,
+    questions: Sequence[str],
+    extra_se: float = 0.0,
+    extra_df: int = 1,
+    *,
+    bounded: bool = False,
+) -> Change:
+    """Mean over examples with its interval; questions are clusters.
+
+    `extra_se` is a second standard error with `extra_df` degrees of freedom, such as that of the
+    random draws the values are compared with. The two variances add up, and their degrees of
+    freedom are combined by Welch's formula. If all values are equal, their spread says nothing
+    about the uncertainty; for `bounded` values (shares of correct answers) the interval then covers
+    the share of different values that this number of questions may have missed.
+    """
+    from scipy.stats import t
+
+    parts = [(mean_se(values, questions), len(set(questions)) - 1), (extra_se, extra_df)]
+    variance = sum(se**2 for se, _ in parts)
+    mean = float(values.mean())
+    if not math.isfinite(variance) or not math.isfinite(mean):
+        return Change(mean, math.nan, math.nan)
+    if variance < 1e-24:
+        missed = 1 - 0.05 ** (1 / len(set(questions))) if bounded else 0.0
+        return Change(mean, mean - missed, mean + missed)
+    df = variance**2 / sum(se**4 / count for se, count in parts)
+    half_width = float(t.ppf(0.975, df)) * math.sqrt(variance)
+    return Change(mean, mean - half_width, mean + half_width)

@@ -1,0 +1,37 @@
+"""P-values of many heads at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+FloatArray = np.ndarray[Any, Any]
+
+
+def student_p(means: FloatArray, errors: FloatArray, df: int) -> FloatArray:
+    """Two-sided p-values of means with standard errors: does the mean differ from 0?
+
+    A mean without a standard error has no p-value (NaN); an effect of exactly 0 has p = 1.
+    """
+    from scipy.stats import t
+
+    errors = np.asarray(errors, float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = np.abs(means) / errors
+    p = 2 * t.sf(np.where(np.isnan(statistic), 0.0, statistic), max(df, 1))
+    return np.where(np.isfinite(errors) & (df >= 1), p, np.nan)
+
+
+def holm(p: FloatArray) -> FloatArray:
+    """Holm's correction: adjusted p-values that hold for all tests together; NaN stays NaN.
+
+    >>> holm(np.array([0.01, 0.04, np.nan, 0.03])).round(2).tolist()
+    [0.03, 0.06, nan, 0.06]
+    """
+    adjusted = np.full(p.shape, np.nan)
+    tested = np.flatnonzero(np.isfinite(p))
+    order = tested[np.argsort(p[tested], kind="stable")]
+    factors = np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * factors))
+    return adjusted

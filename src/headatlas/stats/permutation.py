@@ -1,0 +1,40 @@
+"""Permutation tests that hold for all heads together: the largest head is what a head must beat."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+FloatArray = np.ndarray[Any, Any]
+
+
+def max_null_p(observed: FloatArray, null: FloatArray) -> FloatArray:
+    """P-value of every head against the largest head of each permutation.
+
+    `observed` has one value per head, `null` one row per permutation. Each head is standardised by
+    its own null distribution first, so that heads of different spread compare. The p-values are
+    corrected for the number of heads (Westfall and Young's max statistic).
+    """
+    middle, spread = null.mean(0), np.maximum(null.std(0), 1e-12)
+    largest = ((null - middle) / spread).max(1)
+    beaten = (largest[:, None] >= (observed - middle) / spread).sum(0)
+    return np.asarray((1 + beaten) / (1 + len(null)))
+
+
+def consistency_p(scores: FloatArray, *, permutations: int = 1000, seed: int = 0) -> FloatArray:
+    """Does a head score high in seed after seed, more than any head would by chance?
+
+    `scores` is seed × head. Heads are shuffled within every seed; a head's mean over seeds must
+    beat the largest mean of all shuffled heads, so the p-values are corrected for the number of
+    heads. With one seed nothing can be told: every p-value is 1.
+    """
+    seeds, heads = scores.shape
+    if seeds < 2:
+        return np.ones(heads)
+    rng = np.random.default_rng(seed)
+    observed = scores.mean(0)
+    beaten = np.zeros(heads)
+    for _ in range(permutations):
+        beaten += rng.permuted(scores, axis=1).mean(0).max() >= observed
+    return np.asarray((1 + beaten) / (1 + permutations))
