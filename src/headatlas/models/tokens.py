@@ -21,6 +21,8 @@ class Tokens:
     target_start: int
 
     def __post_init__(self) -> None:
+        if not isinstance(self.ids, tuple):
+            object.__setattr__(self, "ids", tuple(self.ids))
         if not 1 <= self.target_start < len(self.ids):
             raise TaskError(
                 f"a target needs at least one token and something before it, but it starts at "
