@@ -1,4 +1,4 @@
-"""An edit is z ← g·z + (1 − g)·b + s, in every shape it may have."""
+"""An edit is z ← g·z + (1 − g)·r + s, in every shape it may have."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import pytest
 import torch
 from transformers import AttentionInterface
 
+from architectures.small_models import build
 from headatlas.errors import EditError
 from headatlas.models.edit import Edit
 from headatlas.models.interface import listening
+from headatlas.models.model import Model
 
 ROWS, LAYERS, HEADS, LENGTH, D = 2, 3, 4, 5, 16
 
@@ -22,15 +24,15 @@ def random(*shape):
     return torch.rand(*shape, generator=torch.Generator().manual_seed(1))
 
 
-def test_gate_baseline_and_shift_follow_the_equation(z):
-    gate, baseline, shift = (
+def test_gate_replacement_and_shift_follow_the_equation(z):
+    gate, replacement, shift = (
         random(LAYERS, HEADS),
         random(LAYERS, HEADS, D),
         random(LAYERS, HEADS, D),
     )
-    out = Edit(gate, baseline, shift).apply(z, 1, 0)
+    out = Edit(gate, replacement, shift).apply(z, 1, 0)
     g = gate[1][None, None, :, None]
-    torch.testing.assert_close(out, g * z + (1 - g) * baseline[1] + shift[1])
+    torch.testing.assert_close(out, g * z + (1 - g) * replacement[1] + shift[1])
 
 
 def test_each_row_has_its_own_edit(z):
@@ -47,10 +49,10 @@ def test_each_position_has_its_own_edit_and_later_ones_are_left_alone(z):
     assert torch.equal(out[:, 2:], z[:, 2:])
 
 
-def test_a_baseline_by_position_replaces_only_its_positions(z):
-    baseline = random(ROWS, LAYERS, HEADS, 3, D)
-    out = Edit(torch.zeros(LAYERS, HEADS), baseline).apply(z, 1, 0)
-    torch.testing.assert_close(out[:, :3], baseline[:, 1].transpose(1, 2))
+def test_a_replacement_by_position_replaces_only_its_positions(z):
+    replacement = random(ROWS, LAYERS, HEADS, 3, D)
+    out = Edit(torch.zeros(LAYERS, HEADS), replacement).apply(z, 1, 0)
+    torch.testing.assert_close(out[:, :3], replacement[:, 1].transpose(1, 2))
     assert torch.equal(out[:, 3:], z[:, 3:])
 
 
@@ -61,10 +63,21 @@ def test_vectors_may_be_given_by_layer(z):
 
 
 def test_rows_are_repeated_for_copies_of_the_batch(z):
-    gate = random(1 * ROWS, LAYERS, HEADS)
+    gate = random(ROWS, LAYERS, HEADS)
     copies = z.repeat_interleave(3, dim=0)
-    out = Edit(gate).apply(copies, 0, 0)
+    out = Edit(gate).repeated(3 * ROWS).apply(copies, 0, 0)
     torch.testing.assert_close(out, Edit(gate).apply(z, 0, 0).repeat_interleave(3, dim=0))
+    with pytest.raises(EditError, match="the edit has 2 rows, but the batch has 3"):
+        Edit(gate).repeated(3)
+
+
+def test_a_batch_that_happens_to_be_a_multiple_is_not_taken_for_copies(tiny):
+    """Only generation makes copies; anywhere else, four rows under an edit of two is a mistake."""
+    with (
+        pytest.raises(EditError, match="the edit has 2 rows, but the batch has 4"),
+        tiny.editing(Edit(random(2, LAYERS, HEADS))),
+    ):
+        tiny.hf(torch.ones(4, 3, dtype=torch.long))
 
 
 def test_selected_rows_keep_their_edit(z):
@@ -77,8 +90,11 @@ def test_selected_rows_keep_their_edit(z):
     ("parts", "message"),
     [
         ({"gate": torch.ones(4)}, "a gate has the axes"),
-        ({"baseline": torch.ones(1, 1, 1)}, "a baseline does nothing without a gate"),
+        ({"replacement": torch.ones(1, 1, 1)}, "a replacement does nothing without a gate"),
         ({"shift": torch.ones(2)}, "a shift has the axes"),
+        ({"gate": [[1.0, 0.0]]}, "a gate is a torch tensor, but this one is a list"),
+        ({"gate": torch.ones(3, 4, dtype=torch.complex64)}, "real numbers, but .*complex64"),
+        ({"shift": {0: torch.ones(4, 16) * 1j}}, "a shift has real numbers"),
         (
             {"gate": torch.ones(2, 3, 4), "shift": torch.ones(3, 3, 4, 16)},
             "the parts of an edit differ in rows",
@@ -88,6 +104,38 @@ def test_selected_rows_keep_their_edit(z):
 def test_a_wrong_edit_is_one_sentence(parts, message):
     with pytest.raises(EditError, match=message):
         Edit(**parts)
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.uint8])
+def test_gates_of_integers_and_booleans_are_numbers(tiny, dtype):
+    ids = [[5, 6, 7, 8]]
+    gate = torch.ones(3, 4)
+    gate[1, 2] = 0
+    wanted = tiny.read(ids, edit=Edit(gate))
+    assert not torch.equal(wanted, tiny.read(ids))
+    assert torch.equal(tiny.read(ids, edit=Edit(gate.to(dtype))), wanted)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_gate_without_a_number_is_named(tiny, value):
+    gate = torch.ones(3, 4)
+    gate[1, 2] = value
+    message = r"NaN or infinite for 1 of the heads of tiny \(1\.2\): use 1 for heads to leave alone"
+    with pytest.raises(EditError, match=message):
+        tiny.read([[5, 6]], edit=Edit(gate))
+    with pytest.raises(EditError, match=message):
+        tiny.read([[5, 6]] * 2, edit=Edit(torch.stack([torch.ones(3, 4), gate])))
+
+
+def test_heads_that_do_not_exist_need_no_gate():
+    model = Model(build("qwen3_next"), None, "qwen3_next")  # some layers have no heads
+    gate = torch.full((model.spec.n_layers, model.spec.n_heads), float("nan"))
+    for head in model.spec.heads():
+        gate[head] = 1.0
+    assert gate.isnan().any()
+    assert torch.equal(
+        model.read([[5, 6]], edit=Edit(gate)).nan_to_num(), model.read([[5, 6]]).nan_to_num()
+    )
 
 
 def test_an_edit_for_another_model_is_refused(tiny):
@@ -104,8 +152,8 @@ def test_edits_that_do_not_fit_are_refused_rather_than_cut(tiny):
         ({"shift": {9: torch.ones(4, 16)}}, "no layer 9"),
         ({"shift": {0: torch.ones(6, 16)}}, "made for 3 layers × 6 heads"),
         ({"shift": torch.ones(3, 4, 32)}, "vectors of 32 numbers"),
-        ({"gate": torch.ones(2, 3, 4)}, "the edit has 2 rows, but 4 were given"),
-        ({"gate": torch.ones(8, 3, 4)}, "the edit has 8 rows, but 4 were given"),
+        ({"gate": torch.ones(2, 3, 4)}, "the edit has 2 rows, but the batch has 4"),
+        ({"gate": torch.ones(8, 3, 4)}, "the edit has 8 rows, but the batch has 4"),
     ):
         for use in (tiny.read, tiny.generate):
             with pytest.raises(EditError, match=message):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 
 import pytest
 import torch
@@ -17,13 +16,18 @@ from headatlas.models.load.loader import load_model
 from small_things import save_tiny_folder, tiny_hf
 
 
-def test_the_embedded_model_is_whole_and_quick_from_its_cache(embedded):
+def test_the_embedded_model_is_whole(embedded):
     spec = embedded.spec
     assert (spec.n_layers, spec.n_heads, spec.n_kv_heads, spec.d_head) == (30, 9, 3, 64)
     assert spec.parameters == 134_515_008
-    start = time.perf_counter()
+
+
+def test_the_embedded_model_is_converted_only_once(embedded, monkeypatch):
+    def convert(*args):
+        raise AssertionError("converted again")
+
+    monkeypatch.setattr("headatlas.models.load.gguf._convert", convert)
     load_model("smollm2-135m")
-    assert time.perf_counter() - start < 5
 
 
 def test_the_embedded_package_is_never_imported(embedded):
@@ -46,17 +50,17 @@ def test_a_folder_without_tokenizer_loads_for_token_ids(tmp_path):
     assert load_model(str(tmp_path / "bare")).tokenizer is None
 
 
-def test_options_choose_number_format_and_kernel(tiny_folder):
-    model = load_model(str(tiny_folder), dtype="bfloat16", attention="eager")
+def test_options_choose_number_format_and_attention(tiny_folder):
+    model = load_model(str(tiny_folder), dtype="bfloat16", attn_implementation="eager")
     assert (model.spec.dtype, model.spec.attn_implementation) == ("bfloat16", "eager")
     assert load_model(str(tiny_folder), device_map="cpu").spec.n_heads == 4
 
 
-def test_soft_capped_models_get_the_kernel_they_need(tmp_path):
+def test_soft_capped_models_get_the_attention_they_need(tmp_path):
     build("gemma2").save_pretrained(tmp_path / "gemma2")
     assert load_model(str(tmp_path / "gemma2")).spec.attn_implementation == "eager"
     with pytest.raises(ModelError, match="cannot be loaded"):
-        load_model(str(tmp_path / "gemma2"), attention="sdpa")
+        load_model(str(tmp_path / "gemma2"), attn_implementation="sdpa")
 
 
 def test_equal_content_has_an_equal_hash_wherever_it_lies(tmp_path):
@@ -88,8 +92,10 @@ def test_unknown_names_with_the_network_allowed_are_one_sentence_too(monkeypatch
         asked.append((source, options["local_files_only"]))
         raise OSError("We couldn't connect to the hub.\nCheck your connection.")
 
-    monkeypatch.setattr("headatlas.models.load.AutoConfig.from_pretrained", unreachable)
-    refused("nobody/nothing", "no model 'nobody/nothing' could be had from the hub", download=True)
+    monkeypatch.setattr("headatlas.models.load.loader.AutoConfig.from_pretrained", unreachable)
+    refused(
+        "nobody/nothing", "no model 'nobody/nothing' could be loaded from the hub", download=True
+    )
     refused("nobody/nothing", "no model 'nobody/nothing': it is neither")
     assert asked == [("nobody/nothing", False), ("nobody/nothing", True)]
 
@@ -150,18 +156,16 @@ def test_number_formats_are_checked(tiny_folder):
 
 
 def test_devices_are_checked(tiny_folder):
-    refused(tiny_folder, "no device 'toaster'", device="toaster")
+    refused(tiny_folder, "no device 'toaster': use cpu, cuda, cuda:1 or mps", device="toaster")
+    refused(tiny_folder, r"no device '\['cpu'\]'", device=["cpu"])
     if not torch.cuda.is_available():
         refused(tiny_folder, "cannot be put on the device 'cuda'", device="cuda")
 
 
-def test_importing_is_quick_and_leaves_torch_alone():
-    code = (
-        "import time, sys; t = time.perf_counter(); import headatlas; "
-        "assert 'torch' not in sys.modules; print(time.perf_counter() - t)"
-    )
+def test_importing_leaves_the_slow_libraries_alone():
+    code = "import sys, headatlas; print(*{'torch', 'transformers', 'scipy'} & set(sys.modules))"
     out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert float(out.stdout) < 0.5
+    assert out.stdout.strip() == ""
 
 
 def test_half_precision_models_are_verified_too(tiny_folder):

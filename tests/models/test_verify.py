@@ -9,8 +9,8 @@ from transformers import BertConfig, BertLMHeadModel
 from architectures.small_models import build
 from headatlas.errors import ModelError, VerificationError
 from headatlas.models.edit import Edit
-from headatlas.models.model import Model
 from headatlas.models.heads.verify import continues_from_cache, require_verified, verify
+from headatlas.models.model import Model
 from small_things import byte_tokenizer, tiny_hf, tiny_llama
 
 
@@ -91,6 +91,7 @@ def test_a_model_that_looks_ahead_is_refused():
     model = Model(BertLMHeadModel(config), None, "bert")
     with pytest.raises(VerificationError, match=r"bert cannot be mapped.*causal"):
         require_verified(model)
+    assert repr(model).endswith("failed verification)")
 
 
 def test_a_dead_head_is_named_and_not_held_against_the_model():
@@ -112,7 +113,7 @@ def test_heads_that_share_columns_are_refused_rather_than_guessed():
 
 def test_a_cache_that_lies_is_not_used(tiny, monkeypatch):
     assert continues_from_cache(tiny)
-    from headatlas.models import scoring
+    from headatlas.models.run import scoring
 
     right = scoring.repeat_cache
 
@@ -132,9 +133,18 @@ def test_verification_leaves_the_weights_alone(tiny):
     assert tiny.hf.model.layers[0].self_attn.o_proj.weight.grad is None
 
 
-@pytest.mark.parametrize("attn_implementation", ["eager", "sdpa"])
-def test_both_kernels_pass(kernel):
-    require_verified(Model(build("qwen3", attention=kernel), None, kernel))
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+def test_both_attention_implementations_pass(attention):
+    require_verified(Model(build("qwen3", attention=attention), None, attention))
+
+
+def test_a_model_is_verified_once(monkeypatch):
+    model = tiny_llama()
+    assert "not verified yet" in repr(model)
+    checks = require_verified(model)
+    monkeypatch.setattr("headatlas.models.heads.verify.verify", lambda model: 1 / 0)
+    assert require_verified(model) is checks is model.checks
+    assert repr(model).endswith("parameters, verified)")
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
