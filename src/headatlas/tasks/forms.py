@@ -58,11 +58,20 @@ def unknown_suffix(suffixes: Sequence[str]) -> str:
     return next(unknown, suffixes[-1])
 
 
+def form_words(form: str | Sequence[str]) -> list[str]:
+    """The words of a form, given as one text or as a list.
+
+    >>> form_words("icl=5:chat")
+    ['icl=5', 'chat']
+    """
+    words = form.split(":") if isinstance(form, str) and form else form
+    if not isinstance(words, str | list | tuple) or not all(isinstance(w, str) for w in words):
+        raise TaskError(f"{form!r} is not a form: give a string such as 'icl=5:chat'.")
+    return list(words)
+
+
 def make_form(words: Sequence[str], default: Form, shots: int) -> Form:
     """The form that the words describe; `shots` is the number of demonstrations of a bare `icl`."""
-    for word in words:
-        if not isinstance(word, str):
-            raise TaskError(f"{word!r} is not a form: give a string such as 'icl=5:chat'.")
     kinds = [word for word in words if word != "chat"]
     if len(kinds) > 1 or len(words) - len(kinds) > 1:
         raise TaskError(f"':{':'.join(words)}' is more than one form: choose one.")

@@ -139,7 +139,9 @@ def _is_task(name: str) -> bool:
     path = Path(name).expanduser()
     if len(name) == 1:  # the drive of a Windows path
         return False
-    return name in BUILT_IN or path.is_dir() or (path.suffix.lower() in CONTAINERS and path.exists())
+    return (
+        name in BUILT_IN or path.is_dir() or (path.suffix.lower() in CONTAINERS and path.exists())
+    )
 
 
 def _is_hub_name(name: str) -> bool:

@@ -11,6 +11,10 @@ from headatlas.tasks.example import Example, question_key
 SPLITS = ("demonstrations", "train", "select", "test")
 """For solved examples in prompts; for fitting; for choosing heads; for scoring."""
 
+DIGEST_NAMES = {"demonstrations": "examples"}
+"""Splits that enter hashes and random draws under another name. Any other spelling would change the
+hash of every task, and with it every random draw and every map that is stored under that hash."""
+
 SHARES = {"demonstrations": 0.15, "train": 0.40, "select": 0.15, "test": 0.30}
 
 FEWEST = 8

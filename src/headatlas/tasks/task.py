@@ -1,4 +1,4 @@
-"""The task type: named, versioned, hashed; questions in four splits, shown in one of three forms."""
+"""The task type: named, versioned, hashed; questions in four splits, in one of three forms."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from itertools import count, islice
 from typing import TYPE_CHECKING, Any
 
 from headatlas.errors import TaskError
-from headatlas.tasks.corruption import corrupt_demonstrations
 from headatlas.tasks.example import Example
-from headatlas.tasks.forms import PLAIN, Form, as_chat, as_text, make_form
+from headatlas.tasks.forms import PLAIN, Form, form_words, make_form
 from headatlas.tasks.functions import in_order
 from headatlas.tasks.html import task_html
-from headatlas.tasks.splits import SPLITS, check_disjoint, check_split, divide
+from headatlas.tasks.splits import DIGEST_NAMES, SPLITS, check_disjoint, check_split, divide
+from headatlas.tasks.writing import write_prompts
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -27,10 +27,6 @@ MOST_SHOTS = 10
 """Number of demonstrations of the form `icl` if neither the task nor the user gives one."""
 
 MEASURES = ("accuracy", "logprob")
-
-DIGEST_NAMES = {"demonstrations": "examples"}
-"""Splits that enter hashes and random draws under another name. Any other spelling would change the
-hash of every task, and with it every random draw and every map that is stored under that hash."""
 
 
 @dataclass(frozen=True)
@@ -154,9 +150,7 @@ class Task:
 
     def with_form(self, form: str | Sequence[str]) -> Task:
         """The same task in another form: `"instruction"`, `"icl=5:chat"` or `["icl=5", "chat"]`."""
-        if not isinstance(form, str | list | tuple):
-            raise TaskError(f"{form!r} is not a form: give a string such as 'icl=5:chat'.")
-        words = form.split(":") if isinstance(form, str) and form else list(form)
+        words = form_words(form)
         if not words:
             return self
         available = len(self.splits.get("demonstrations", ()))
@@ -236,38 +230,11 @@ class Task:
                 questions, len(questions)
             )
 
-    def _write_prompts(
-        self, questions: Sequence[Example], split: str, draw: str
-    ) -> list[Example]:
+    def _write_prompts(self, questions: Sequence[Example], split: str, draw: str) -> list[Example]:
         rng = self._rng("shots", split, draw)
         number = 0 if split == "demonstrations" else self.form.shots
         shots = rng.sample(self.splits.get("demonstrations", ()), number)
-        corrupted_shots: list[Example] = []
-        if self.form.kind == "icl":
-            corrupted_shots = corrupt_demonstrations(
-                shots, shuffle=self.shuffling_corrupts, rng=rng
-            )
-        rows = []
-        for question in questions:
-            row = self._write(question, shots)
-            corrupted = None
-            if question.corrupted is not None:
-                corrupted = self._write(replace(question, prompt=question.corrupted), shots).prompt
-            elif corrupted_shots and (self.shuffling_corrupts or question.corrupted_target is not None):
-                corrupted = self._write(question, corrupted_shots).prompt
-            corrupted_target = row.corrupted_target if corrupted is not None else None
-            rows.append(replace(row, corrupted=corrupted, corrupted_target=corrupted_target))
-        return rows
-
-    def _write(self, question: Example, shots: Sequence[Example]) -> Example:
-        instruction = self.instruction if self.form.kind == "instruction" else ""
-        if not self.form.chat:
-            return as_text(question, shots, instruction, self.separator)
-        if self.tokenizer is None:
-            raise TaskError(
-                f"'{self.name}' needs a model's chat template: call task.for_tokenizer first."
-            )
-        return as_chat(question, shots, instruction, self.tokenizer)
+        return write_prompts(self, questions, shots, rng)
 
     def _rng(self, purpose: str, split: str, draw: str | int) -> random.Random:
         name = DIGEST_NAMES.get(split, split)

@@ -66,8 +66,8 @@ def words_alone(task: Task, *, last_only: bool = False, seed: int = 0) -> WordsA
     counts = Counter(functions)
     if len(counts) < 2:
         raise TaskError(
-            f"the task '{task.name}' has {len(counts)} cognitive functions: at least two are needed "
-            "to tell them apart."
+            f"the task '{task.name}' has {len(counts)} functions: there must be at least two to "
+            "tell apart."
         )
     texts = np.array(
         [_last_step(example) if last_only else example.prompt for example in labelled], dtype=object

@@ -138,8 +138,8 @@ def read_big_bench(row: Row, options: ReadOptions) -> Items:
     bare = after.rstrip(" ")
     space = after[len(bare) :]
     prompt = f"{before}{question}{listed}{bare}".lstrip("\n")
-    options = tuple(f"{space}{choice}" for choice in choices)
-    yield FileExample(row.place, Example(prompt, f"{space}{target}", options))
+    choices = tuple(f"{space}{choice}" for choice in choices)
+    yield FileExample(row.place, Example(prompt, f"{space}{target}", choices))
 
 
 def guarded(read: Reader) -> Reader:

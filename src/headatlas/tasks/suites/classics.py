@@ -36,7 +36,7 @@ SCENES = (
 
 
 def ioi() -> Task:
-    """One of two people gives something: who receives it? In the corrupted prompt, the other gives."""
+    """One of two people gives something: who receives it? The corrupted prompt swaps the roles."""
     rng = random.Random("ioi 1")
     pairs = [(one, two) for i, one in enumerate(NAMES) for two in NAMES[:i]]
     examples = [_gift(*pair, rng) for pair in rng.sample(pairs, QUESTIONS)]

@@ -139,8 +139,8 @@ def single_tokens(
         if len(words) >= FEWEST:
             return list(words.values())
     raise TaskError(
-        f"only {len(words)} words are a single token in this model's vocabulary, but the task needs "
-        f"{FEWEST}: choose another task."
+        f"only {len(words)} words are a single token in the model's vocabulary, but this task "
+        f"needs {FEWEST}: choose another task."
     )
 
 
