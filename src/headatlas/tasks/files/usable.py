@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from headatlas.tasks.example import Example
+from headatlas.tasks.example import Example, question_key
 from headatlas.tasks.files.columns import FileExample
 from headatlas.tasks.files.read import place
 from headatlas.tasks.files.rows import Place
@@ -36,7 +36,10 @@ class SplitSample:
         """
         if self._kept[split, is_new] < SAMPLE:
             self._kept[split, is_new] += 1
-            self._examples.append(FileExample(Place(0), example, split))
+            # hashes instead of texts: prompts may be long
+            prompt, group = hash(question_key(example.prompt)), hash(example.question)
+            reduced = Example(str(prompt), "", function=example.function, group=str(group))
+            self._examples.append(FileExample(Place(0), reduced, split))
 
     def warnings(self) -> tuple[str, ...]:
         """What cannot be done with the file because a split stays empty."""
