@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,7 +55,7 @@ def export_model(model: Model, gate: Tensor, folder: str | Path) -> Path:
     state = fold_gates(model, gate)
     with made_once(folder) as temporary:
         assert temporary is not None
-        with _without_bars():
+        with _quietly():
             model.hf.save_pretrained(temporary, state_dict=state)
         if model.tokenizer is not None:
             model.tokenizer.save_pretrained(temporary)
@@ -65,14 +66,16 @@ def export_model(model: Model, gate: Tensor, folder: str | Path) -> Path:
 
 
 @contextmanager
-def _without_bars() -> Iterator[None]:
-    """Keep the progress bars of `transformers` away while something runs."""
+def _quietly() -> Iterator[None]:
+    """Run without the progress bars of `transformers`, nor its warning about offloaded weights."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Attempting to save a model with offloaded")
+            yield
     finally:
         if shown:
             logging.enable_progress_bar()
