@@ -1,113 +1,135 @@
-"""Figures from maps."""
+"""Figures from maps and from the results of checks.
+
+>>> from headatlas.plots import draw, save_figure
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from base64 import b64encode
+from collections.abc import Sequence
+from html import escape
+from io import BytesIO
+from typing import TYPE_CHECKING
 
-from headatlas.errors import PlotError, StoreError
-from headatlas.maps.files import temporary_prefix
+from headatlas.checks.results import ContrastCheck, FunctionCheck, GatingCheck, ProbeReport
+from headatlas.errors import HeadAtlasError, PlotError
+from headatlas.maps import Comparison, Map
+from headatlas.maps.result import Result
+from headatlas.maps.roles import SCORES
+from headatlas.plots.agreement import agreement
 from headatlas.plots.always_any import always_any
-from headatlas.plots.functions import function_layers, function_overlap, functions, head_profiles
-from headatlas.plots.gates import distributions, scatter, trajectories
+from headatlas.plots.confusion import confusion
+from headatlas.plots.contrast import contrast
+from headatlas.plots.distributions import distributions
+from headatlas.plots.drawing import Drawing, kind_of
+from headatlas.plots.function_layers import function_layers
+from headatlas.plots.function_overlap import function_overlap
+from headatlas.plots.functions import functions
+from headatlas.plots.gates import gates
+from headatlas.plots.head_profiles import head_profiles
 from headatlas.plots.heatmap import heatmap
+from headatlas.plots.masking import masking
+from headatlas.plots.saving import check_format, save_figure, save_in_all_formats
+from headatlas.plots.specificity import specificity
+from headatlas.plots.strengthening import strengthening
+from headatlas.plots.toggling import toggling
+from headatlas.plots.trajectories import trajectories
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from headatlas.maps import Map
+__all__ = [
+    "FIGURES",
+    "Drawing",
+    "check_format",
+    "default_figure",
+    "draw",
+    "figure_html",
+    "save_figure",
+    "save_in_all_formats",
+]
 
-__all__ = ["FIGURES", "Drawing", "draw", "save_figure", "save_in_all_formats"]
-
-
-class Drawing(NamedTuple):
-    """A kind of figure: how it is drawn, what maps must have for it, whether it takes several."""
-
-    function: Callable[..., Figure]
-    needs: tuple[str, ...] = ()
-    several: bool = False
-
-    def suits(self, drawn: Map) -> bool:
-        """Whether a map has what the figure shows."""
-        return set(self.needs) <= set(drawn.variables)
-
-
-GATING = ("facilitation", "interference", "irrelevance")
+GATING, PROBING = "gating map", "probing map"
+IMPORTANCE = ("importance",)
+GATES = ("gate_plus", "gate_minus")
+FITS = (*SCORES, "gate_path", "point_step", "loss")
 FIGURES: dict[str, Drawing] = {
-    "heatmap": Drawing(heatmap),
-    "always-any": Drawing(always_any, GATING, several=True),
-    "distributions": Drawing(distributions, GATING, several=True),
-    "gates": Drawing(scatter, ("gate_plus", "gate_minus"), several=True),
-    "trajectories": Drawing(trajectories, (*GATING, "gate_path")),
-    "functions": Drawing(functions, ("importance",)),
-    "function-layers": Drawing(function_layers, ("importance",)),
-    "function-overlap": Drawing(function_overlap, ("importance",)),
-    "head-profiles": Drawing(head_profiles, ("importance",)),
+    "heatmap": Drawing(heatmap, Map, "map"),
+    "always-any": Drawing(always_any, Map, GATING, tuple(SCORES), several=True),
+    "distributions": Drawing(distributions, Map, GATING, tuple(SCORES), several=True),
+    "gates": Drawing(gates, Map, GATING, GATES, several=True),
+    "trajectories": Drawing(trajectories, Map, GATING, FITS),
+    "functions": Drawing(functions, Map, PROBING, IMPORTANCE),
+    "function-layers": Drawing(function_layers, Map, PROBING, IMPORTANCE),
+    "function-overlap": Drawing(function_overlap, Map, PROBING, IMPORTANCE),
+    "head-profiles": Drawing(head_profiles, Map, PROBING, IMPORTANCE),
+    "toggling": Drawing(toggling, GatingCheck, GatingCheck.kind, several=True),
+    "masking": Drawing(masking, FunctionCheck, FunctionCheck.kind),
+    "specificity": Drawing(specificity, FunctionCheck, FunctionCheck.kind),
+    "strengthening": Drawing(strengthening, FunctionCheck, FunctionCheck.kind),
+    "confusion": Drawing(confusion, ProbeReport, ProbeReport.kind),
+    "contrast": Drawing(contrast, ContrastCheck, ContrastCheck.kind, several=True),
+    "agreement": Drawing(agreement, Comparison, Comparison.kind, several=True),
 }
-FORMATS = (".png", ".svg", ".pdf")
+"""Every figure that any command draws, by name."""
+
+MAIN = ("always-any", "functions", "toggling", "masking", "contrast", "agreement", "confusion")
+"""The figures that are drawn where none is named; of other maps it is the heatmap."""
+
+SCREEN_DPI = 100
 
 
-def draw(figure: str, drawn: Map | Sequence[Map], **settings: object) -> Figure:
-    """Draw a figure by name, from one map or several."""
+def draw(figure: str, things: Map | Result | Sequence[Map | Result], **settings: object) -> Figure:
+    """Draw a figure by name, from one map or result or from several.
+
+    A setting that is None is left at its default.
+
+    >>> draw("always-any", gates, palette="blue-orange").savefig("roles.pdf")  # doctest: +SKIP
+    """
     if figure not in FIGURES:
         raise PlotError(f"no figure '{figure}': there are {', '.join(FIGURES)}.")
-    maps = list(drawn) if isinstance(drawn, Sequence) else [drawn]
-    kind = FIGURES[figure]
-    for each in maps:
-        if not kind.suits(each):
-            method = each.provenance.get("method", "another method")
-            raise PlotError(f"the figure {figure} is not for maps of {method}.")
-    if not maps:
-        raise PlotError(f"there is no map to draw as {figure}.")
-    if len(maps) > 1 and not kind.several:
-        raise PlotError(f"the figure {figure} shows one map, not {len(maps)}.")
-    settings = {name: value for name, value in settings.items() if value is not None}
-    _check_settings(figure, kind.function, settings)
-    return kind.function(maps if kind.needs else maps[0], **settings)
+    drawing = FIGURES[figure]
+    several = isinstance(things, Sequence) and not isinstance(things, str)
+    shown = list(things) if several else [things]  # type: ignore[arg-type]
+    if not shown:
+        raise PlotError(f"there is no {drawing.kind} to draw as {figure}.")
+    for thing in shown:
+        drawing.check_thing(figure, thing)
+    if len(shown) > 1 and not drawing.several:
+        raise PlotError(f"the figure {figure} shows one {drawing.kind}, not {len(shown)}.")
+    given = {name: value for name, value in settings.items() if value is not None}
+    drawing.check_settings(figure, list(given))
+    return drawing.function(shown, **given)
 
 
-def _check_settings(figure: str, function: Callable[..., Figure], given: dict[str, object]) -> None:
-    known = function.__kwdefaults__ or {}
-    for name in given:
-        if name not in known:
-            raise PlotError(f"the figure {figure} has no setting '{name}'.")
+def default_figure(thing: Map | Result) -> str:
+    """The name of the figure that shows a map or result best."""
+    for name in MAIN:
+        if FIGURES[name].suits(thing):
+            return name
+    if isinstance(thing, Map):
+        return "heatmap"
+    raise PlotError(f"there is no figure of a {kind_of(thing)}.")
 
 
-def check_format(path: Path) -> None:
-    """Raise unless the file name ends in a format that figures can have."""
-    if path.suffix.lower() not in FORMATS:
-        raise PlotError(f"the figure {path} should end in {', '.join(FORMATS)}.")
+def figure_html(figure: str, thing: Map | Result) -> str:
+    """A figure as an `<img>` element that carries its PNG, for notebooks.
 
-
-def save_figure(figure: Figure, path: str | Path) -> Path:
-    """Save as PNG, SVG or PDF, by the name's ending; text stays text, and runs are repeatable."""
-    import matplotlib
-
-    path = Path(path)
-    check_format(path)
-    ending = path.suffix.lower()
-    temporary = path.with_name(f"{temporary_prefix()}{path.name}")
-    undated = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-    style: Any = {"svg.hashsalt": "headatlas", "svg.fonttype": "none", "pdf.fonttype": 42}
+    A map or result that cannot be drawn gives the empty string, so that a notebook still shows
+    everything else about it.
+    """
+    png = BytesIO()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with matplotlib.rc_context(style):
-            figure.savefig(
-                temporary,
-                format=ending[1:],
-                dpi=200,
-                bbox_inches="tight",
-                metadata=undated[ending],
-            )
-        temporary.replace(path)
-    except OSError as error:
-        if path.parent.is_dir():
-            temporary.unlink(missing_ok=True)
-        raise StoreError(f"the figure {path} cannot be written: {error.strerror}.") from error
-    return path
+        draw(figure, thing).savefig(png, format="png", dpi=SCREEN_DPI)
+    except HeadAtlasError:
+        return ""
+    data = b64encode(png.getvalue()).decode("ascii")
+    alt = escape(f"{figure}: {_subject(thing)}")
+    return f'<img alt="{alt}" src="data:image/png;base64,{data}">'
 
 
-def save_in_all_formats(figure: Figure, base: str | Path) -> list[Path]:
-    """Write a figure as PNG, SVG and PDF under one name without ending."""
-    return [save_figure(figure, f"{base}{ending}") for ending in FORMATS]
+def _subject(thing: Map | Result) -> str:
+    """What a figure is about, for readers who cannot see it."""
+    facts = thing.provenance if isinstance(thing, Map) else {}
+    of = [str(facts[key]) for key in ("task", "model") if key in facts]
+    return ", ".join([kind_of(thing), *of])

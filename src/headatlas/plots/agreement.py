@@ -1,48 +1,74 @@
-"""How far kinds of map agree."""
+"""How far maps agree."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from headatlas.errors import PlotError
 from headatlas.plots.panels import grid, legend
+from headatlas.plots.per_function import error_bars
+from headatlas.stats.intervals import Change
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from matplotlib.figure import Figure
 
-COLOURS = ("#0072b2", "#d55e00", "0.45")
+    from headatlas.maps import Comparison
+    from headatlas.maps.compare import AgreementRow
+
+COLOURS = ("#0072b2", "#d55e00", "0.45", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+"""Of the pairs of maps."""
+
+BAND = 0.66
+"""The part of a line's height that the pairs of maps share."""
 
 
-def agreement_figure(rows: Sequence[Mapping[str, Any]]) -> Figure:
-    """Rank correlation of every pair of kinds for every function, with 95 % intervals over heads:
-    of all heads, and within layers."""
-    names = list(dict.fromkeys(str(row["function"]) for row in rows))
-    pairs = list(dict.fromkeys(" – ".join(row["pair"]) for row in rows))
-    height = 0.3 * len(names)
-    figure, axes = grid(1, 2, 2.4, height, share=False, left=1.9, below=0.85)
-    for panel, key, title in (
-        (axes[0][0], "", "all heads"),
-        (axes[0][1], "within", "within layers"),
-    ):
+def agreement(comparisons: Sequence[Comparison]) -> Figure:
+    """Rank correlation of every pair of maps: over all heads, and within layers.
+
+    A line per function, or per task where maps have no functions. Bars are 95 % intervals over
+    heads.
+    """
+    rows = [(_line(one, row), row) for one in comparisons for row in one.rows]
+    if not rows:
+        raise PlotError("this comparison holds no pair of maps: there is nothing to draw.")
+    lines = list(dict.fromkeys(line for line, _ in rows))
+    pairs = list(dict.fromkeys(row.pair for _, row in rows))
+    step = BAND / max(3, len(pairs))
+    figure, axes = grid(1, 2, 2.4, 0.3 * len(lines), share=False, left=1.9, below=0.85)
+    titles = ("all heads", "within layers")
+    for within, (panel, title) in enumerate(zip(axes[0], titles, strict=True)):
         for number, pair in enumerate(pairs):
-            own = [row for row in rows if " – ".join(row["pair"]) == pair]
-            middle = [row[key or "spearman"] for row in own]
-            low = [row[f"{key}_low" if key else "low"] for row in own]
-            high = [row[f"{key}_high" if key else "high"] for row in own]
-            at = [names.index(row["function"]) + (number - 1) * 0.22 for row in own]
-            reach = [
-                [m - a for m, a in zip(middle, low, strict=True)],
-                [b - m for m, b in zip(middle, high, strict=True)],
-            ]
+            own = [(line, row) for line, row in rows if row.pair == pair]
+            numbers = [_correlation(row, bool(within)) for _, row in own]
+            offset = (number - (len(pairs) - 1) / 2) * step
             panel.errorbar(
-                middle, at, xerr=reach, fmt="o", ms=3.5, lw=1, color=COLOURS[number], label=pair
+                [correlation.mean for correlation in numbers],
+                [lines.index(line) + offset for line, _ in own],
+                xerr=error_bars(numbers),
+                fmt="o",
+                ms=3.5,
+                lw=1,
+                color=COLOURS[number % len(COLOURS)],
+                label=" – ".join(pair),
             )
         panel.axvline(0, color="0.8", lw=0.7, zorder=0)
         panel.set_title(title, fontsize=9)
-        panel.set_ylim(len(names) - 0.5, -0.5)
+        panel.set_ylim(len(lines) - 0.5, -0.5)
         panel.set_xlabel("rank correlation", fontsize=8)
-        panel.set_yticks(range(len(names)), labels=names if panel is axes[0][0] else [])
+        panel.set_yticks(range(len(lines)), labels=[] if within else lines)
     handles, _ = axes[0][0].get_legend_handles_labels()
-    legend(figure, handles, len(handles))
+    legend(figure, handles, min(3, len(handles)))
     return figure
+
+
+def _line(comparison: Comparison, row: AgreementRow) -> str:
+    """What a row is labelled with."""
+    return row.function or comparison.task
+
+
+def _correlation(row: AgreementRow, within: bool) -> Change:
+    if within:
+        return Change(row.within, row.within_low, row.within_high)
+    return Change(row.spearman, row.low, row.high)

@@ -9,7 +9,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from headatlas.errors import PlotError
-from headatlas.plots.panels import grid, heading, legend, strip, task_title
+from headatlas.plots.captions import heading, task_title
+from headatlas.plots.panels import grid, legend, strip
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +24,7 @@ PALETTES = {
     "red-green": ((0.0, 1.0, 0.0), (1.0, 0.0, 0.0)),
     "blue-orange": ((0.0, 0.447, 0.698), (0.902, 0.48, 0.0)),
 }
-"""The colours of full facilitation and of full interference; those of one head are added up.
+"""The colours of full facilitation and of full interference; those of one head are added.
 
 The second palette differs in lightness as well as in hue (after Okabe and Ito), so that readers
 with any kind of colour blindness tell the four apart.
@@ -34,22 +35,22 @@ MISSING = 1.0
 
 
 def always_any(maps: Sequence[Map], *, palette: str = "red-green") -> Figure:
-    """Roles of all heads per task (rows), always and any (columns): gating's main figure.
+    """Roles of all heads by gating: a row per task, in every seed (Always) and in some (Any).
 
     Green is facilitation, red interference, each as strong as its score; black heads are neither,
     yellow ones facilitate in some seeds and interfere in others. Layer 0 is at the bottom.
     """
     if palette not in PALETTES:
         raise PlotError(f"no palette '{palette}': there are {', '.join(PALETTES)}.")
-    layers = max(each.data.sizes["layer"] for each in maps)
-    heads = max(each.data.sizes["head"] for each in maps)
+    layers = max(head_map.data.sizes["layer"] for head_map in maps)
+    heads = max(head_map.data.sizes["head"] for head_map in maps)
     width = min(max(0.17 * heads, 1.9), 5.2)
     height = min(max(0.09 * layers, 1.6), 5.0)
     figure, axes = grid(len(maps), 2, width, height, below=1.0)
-    for row, drawn in zip(axes, maps, strict=True):
+    for row, head_map in zip(axes, maps, strict=True):
         for panel, (rule, word) in zip(row, COLUMNS.items(), strict=True):
             panel.imshow(
-                role_colours(drawn, rule, palette),
+                role_colours(head_map, rule, palette),
                 origin="lower",
                 aspect="auto",
                 interpolation="nearest",
@@ -57,7 +58,7 @@ def always_any(maps: Sequence[Map], *, palette: str = "red-green") -> Figure:
             panel.set_xlim(-0.5, heads - 0.5)
             panel.set_ylim(-0.5, layers - 0.5)
             panel.set_facecolor(str(MISSING))
-            strip(panel, f"{task_title(drawn)} ({word})")
+            strip(panel, f"{task_title(head_map)} ({word})")
             panel.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=9, min_n_ticks=2))
             panel.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=8, min_n_ticks=2))
         row[0].set_ylabel("Layer")
@@ -65,18 +66,19 @@ def always_any(maps: Sequence[Map], *, palette: str = "red-green") -> Figure:
         panel.set_xlabel("Head")
     heading(figure, maps)
     handles: list[Artist] = [*_legend(palette)]
-    if any(bool(each["facilitation"].isnull().any()) for each in maps):
+    if any(bool(head_map["facilitation"].isnull().any()) for head_map in maps):
         handles.append(Patch(facecolor=str(MISSING), edgecolor="0.4", label="no such head"))
     legend(figure, handles, 2)
     return figure
 
 
-def role_colours(drawn: Map, rule: str, palette: str = "red-green") -> np.ndarray[Any, Any]:
-    """The colour of every head, layer × head × (red, green, blue); missing heads are grey."""
-    summed = drawn.aggregate(rule, skip_missing=True) if "seed" in drawn.data.dims else drawn
+def role_colours(head_map: Map, rule: str, palette: str = "red-green") -> np.ndarray[Any, Any]:
+    """The colour of every head, layer × head × (red, green, blue); missing heads are white."""
+    if "seed" in head_map.data.dims:
+        head_map = head_map.aggregate(rule, skip_missing=True)
     helping, hindering = PALETTES[palette]
-    colours = np.multiply.outer(summed["facilitation"].to_numpy(), helping)
-    colours = colours + np.multiply.outer(summed["interference"].to_numpy(), hindering)
+    colours = np.multiply.outer(head_map["facilitation"].to_numpy(), helping)
+    colours = colours + np.multiply.outer(head_map["interference"].to_numpy(), hindering)
     colours[np.isnan(colours).any(-1)] = MISSING
     return np.asarray(np.clip(colours, 0, 1))
 

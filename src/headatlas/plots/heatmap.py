@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from headatlas.errors import PlotError
-from headatlas.plots.panels import MISSING, short_model, warn
+from headatlas.plots.captions import method_title, short_model, show_warnings
+from headatlas.plots.panels import MISSING, new_figure
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import xarray as xr
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from headatlas.maps import Map
 
@@ -25,24 +27,23 @@ LABELS = {
     "interference": "interference (1 − G⁺)",
     "irrelevance": "irrelevance (G⁺ · (1 − G⁻))",
 }
-TITLES = {"ablation": "zero ablation", "contrast": "contrastive gating"}
-WARNING = "Caution: the untouched model is at chance level on this task."
 OUTLIER = 3.0
-"""How many times the usual range a head must reach to be left out of the scale."""
+"""A scale leaves out heads that reach beyond this multiple of the usual range."""
 
 
-def heatmap(drawn: Map, *, variable: str | None = None, rule: str = "mean") -> Figure:
-    """Draw one variable, layer 0 at the bottom; heads without a number are grey.
+def heatmap(maps: Sequence[Map], *, variable: str | None = None, rule: str = "mean") -> Figure:
+    """One variable of any map as colours, layer by head.
 
-    Numbers of both signs get a scale that is symmetric about 0, blue for a loss and red for a
-    gain; others run from the smallest to the largest. Where a few heads would drown all others,
-    the scale ends before them and their numbers are written in. Seeds are summed up by `rule`.
+    Layer 0 is at the bottom; heads without a number are grey. Numbers of both signs get a scale
+    that is symmetric about 0, blue for a loss and red for a gain; others run from the smallest to
+    the largest. Where a few heads would drown all others, the scale ends before them and their
+    numbers are written in. Seeds are aggregated by `rule`.
     """
-    variable = variable or drawn.variables[0]
-    values = _layer_by_head(drawn, variable, rule)
+    (head_map,) = maps
+    variable = variable or head_map.variables[0]
+    values = _layer_by_head(head_map, variable, rule)
     layers, heads = values.shape
-    figure = Figure(figsize=(1.9 + 0.26 * min(heads, 40), 1.5 + 0.15 * layers))
-    FigureCanvasAgg(figure)
+    figure = new_figure(1.9 + 0.26 * min(heads, 40), 1.5 + 0.15 * layers)
     axes = figure.add_subplot()
     axes.set_facecolor(MISSING)
     scale = _scale(values.to_numpy())
@@ -58,18 +59,18 @@ def heatmap(drawn: Map, *, variable: str | None = None, rule: str = "mean") -> F
     axes.set_ylabel("Layer")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(integer=True, nbins=12, min_n_ticks=2))
-    axes.set_title(_title(drawn), fontsize=10)
-    if "task_warning" in drawn.provenance:
-        warn(figure, WARNING)
+    task = head_map.provenance.get("task", "")
+    axes.set_title(f"{short_model(head_map)}\n{task}: {method_title(head_map)}", fontsize=10)
+    show_warnings(figure, maps)
     bar = figure.colorbar(image, ax=axes, extend=beyond)
     bar.set_label(LABELS.get(variable, variable))
     return figure
 
 
-def _layer_by_head(drawn: Map, variable: str, rule: str) -> xr.DataArray:
-    values = drawn[variable]
+def _layer_by_head(head_map: Map, variable: str, rule: str) -> xr.DataArray:
+    values = head_map[variable]
     if "seed" in values.dims:
-        values = drawn.aggregate(rule, "seed", skip_missing=True)[variable]
+        values = head_map.aggregate(rule, "seed", skip_missing=True)[variable]
     if values.dims != ("layer", "head"):
         raise PlotError(
             f"a heatmap shows one number per head, but '{variable}' also differs by "
@@ -85,24 +86,18 @@ def _scale(values: np.ndarray[Any, Any]) -> dict[str, Any]:
     finite = values[np.isfinite(values)]
     low, high = finite.min(), finite.max()
     usual = float(np.quantile(np.abs(finite), 0.98))
-    reach = max(abs(low), abs(high))
-    if 0 < OUTLIER * usual < reach:
-        reach = usual
+    limit = max(abs(low), abs(high))
+    if 0 < OUTLIER * usual < limit:
+        limit = usual
     if low < 0:
-        return {"cmap": "RdBu_r", "vmin": -reach, "vmax": reach}
-    return {"cmap": "viridis", "vmin": low, "vmax": max(low, reach)}
+        return {"cmap": "RdBu_r", "vmin": -limit, "vmax": limit}
+    return {"cmap": "viridis", "vmin": low, "vmax": max(low, limit)}
 
 
 def _write_beyond(axes: Axes, values: np.ndarray[Any, Any], low: float, high: float) -> str:
-    """Write the numbers that the scale leaves out; say at which ends it does."""
+    """Write the numbers that lie beyond the scale; return at which ends, in matplotlib's words."""
     for layer, head in np.argwhere((values < low) | (values > high)):
         number = f"{values[layer, head]:.2g}".replace("-", "−")
         axes.text(head, layer, number, ha="center", va="center", color="white", fontsize=6)
     below, above = bool(np.nanmin(values) < low), bool(np.nanmax(values) > high)
     return {(1, 1): "both", (1, 0): "min", (0, 1): "max"}.get((below, above), "neither")
-
-
-def _title(drawn: Map) -> str:
-    facts = drawn.provenance
-    method = str(facts.get("method", ""))
-    return f"{short_model(drawn)}\n{facts.get('task', '')}: {TITLES.get(method, method)}"

@@ -1,9 +1,12 @@
-"""What figures of several panels share: sizes, grey strip titles, words."""
+"""What figures of one or several panels share: the figure itself, sizes, strip titles, legends."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -14,8 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-    from headatlas.maps import Map
-
 STRIP = 0.24
 """Height of a strip title, in inches."""
 
@@ -24,7 +25,50 @@ LETTER = 0.08
 
 STRIP_COLOUR = "0.85"
 MISSING = "0.85"
-WARNING_COLOUR = "#b2182b"
+
+STYLE: Any = {"svg.hashsalt": "headatlas", "svg.fonttype": "none", "pdf.fonttype": 42}
+"""Text stays text, and the ids inside an SVG do not change from run to run."""
+
+UNDATED: dict[str, dict[str, Any]] = {
+    "png": {},
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None},
+}
+
+
+class AtlasFigure(Figure):
+    """A matplotlib figure that is saved the same way every time, byte for byte.
+
+    `savefig` has other defaults than matplotlib: 200 dots per inch, cut to what is drawn, text as
+    text, and no date in the file. Every argument of matplotlib's `savefig` still works.
+    """
+
+    def savefig(self, fname: Any, **settings: Any) -> None:
+        """Save as `matplotlib.figure.Figure.savefig` does, with the defaults of Head Atlas."""
+        save_undated(self, fname, **settings)
+
+
+def save_undated(figure: Figure, target: Any, **settings: Any) -> None:
+    """Save any matplotlib figure with the defaults of `AtlasFigure`; `settings` go first."""
+    defaults: dict[str, Any] = {"dpi": 200, "bbox_inches": "tight"}
+    ending = settings.get("format") or _ending(target)
+    if ending in UNDATED:
+        defaults["metadata"] = UNDATED[ending]
+    with matplotlib.rc_context(STYLE):
+        Figure.savefig(figure, target, **(defaults | settings))
+
+
+def _ending(target: Any) -> str:
+    """The format that matplotlib takes from a file name, or its default for an open file."""
+    named = Path(target).suffix[1:].lower() if isinstance(target, str | os.PathLike) else ""
+    return named or str(matplotlib.rcParams["savefig.format"])
+
+
+def new_figure(width: float, height: float) -> AtlasFigure:
+    """An empty figure of `width` × `height` inches that needs no display."""
+    figure = AtlasFigure(figsize=(width, height))
+    FigureCanvasAgg(figure)
+    return figure
 
 
 def grid(
@@ -39,19 +83,18 @@ def grid(
     gap: tuple[float, float] = (0.3, 0.5),
     left: float = 0.65,
     right: float = 0.15,
-) -> tuple[Figure, list[list[Axes]]]:
+) -> tuple[AtlasFigure, list[list[Axes]]]:
     """A grid of panels of `width` × `height` inches, with room for strips above each.
 
     `gap` is the space between columns and between rows; `above`, `below`, `left` and `right` stay
-    free of panels, all in inches; with `share`, panels share their axes and only outer ones have
-    numbers.
+    free of panels, all in inches. With `share`, panels share their axes and only the outer ones
+    have tick labels.
     """
     whole = (
         left + columns * width + (columns - 1) * gap[0] + right,
         below + rows * height + (rows - 1) * gap[1] + STRIP + above,
     )
-    figure = Figure(figsize=whole)
-    FigureCanvasAgg(figure)
+    figure = new_figure(*whole)
     axes: list[list[Axes]] = []
     for row in range(rows):
         line: list[Axes] = []
@@ -101,39 +144,12 @@ def strip(axes: Axes, title: str) -> None:
     )
 
 
-def short_model(drawn: Map) -> str:
-    """The last part of the model's name."""
-    return str(drawn.provenance.get("model", "")).rstrip("/").rsplit("/", 1)[-1]
-
-
-def task_title(drawn: Map) -> str:
-    """The task's name as a title."""
-    name = str(drawn.provenance.get("task", "task")).rstrip("/").rsplit("/", 1)[-1]
-    return name[:1].upper() + name[1:]
-
-
-def seeds_text(maps: Sequence[Map]) -> str:
-    """How many seeds the maps have."""
-    counts = sorted({int(each.data.sizes.get("seed", 1)) for each in maps})
-    words = "–".join(str(count) for count in sorted({counts[0], counts[-1]}))
-    return f"{words} seed{'' if counts == [1] else 's'}"
-
-
-def heading(figure: Figure, maps: Sequence[Map], words: str | None = None) -> None:
-    """Model and seeds above the panels, and a warning below where a task is at chance level."""
-    models = ", ".join(dict.fromkeys(short_model(each) for each in maps))
-    top = 1 - 0.12 / figure.get_size_inches()[1]
-    said = f"{models}, {words or seeds_text(maps)}"
-    figure.text(0.5, top, said, ha="center", va="top", fontsize=9)
-    warned = [task_title(each) for each in maps if "task_warning" in each.provenance]
-    if warned:
-        which = "this task" if len(maps) == 1 else ", ".join(dict.fromkeys(warned))
-        warn(figure, f"Caution: the untouched model is at chance level on {which}.")
-
-
 def legend(figure: Figure, handles: Sequence[Artist], columns: int) -> None:
-    """A legend at the lower edge. It is tied to the figure as drawn: by itself it would move when
-    something below it makes the saved figure larger."""
+    """A legend at the lower edge of the figure.
+
+    It is anchored to the figure: by itself it would move when a warning below it makes the saved
+    figure larger.
+    """
     figure.legend(
         handles=handles,
         loc="lower center",
@@ -143,9 +159,3 @@ def legend(figure: Figure, handles: Sequence[Artist], columns: int) -> None:
         fontsize=8,
         frameon=False,
     )
-
-
-def warn(figure: Figure, words: str) -> None:
-    """A warning below everything else."""
-    below = -0.3 / figure.get_size_inches()[1]  # a legend may reach a little below 0
-    figure.text(0.5, below, words, fontsize=8, color=WARNING_COLOUR, ha="center", va="top")

@@ -1,0 +1,29 @@
+"""Which functions a probe mistakes for which."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headatlas.plots.captions import check_heading
+from headatlas.plots.shares import share_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.figure import Figure
+
+    from headatlas.checks.results import ProbeReport
+
+
+def confusion(reports: Sequence[ProbeReport]) -> Figure:
+    """Confusion matrix of a probe: share of a function's examples (row) taken for another."""
+    (report,) = reports
+    share = np.array(report.confusion, dtype=float)
+    figure, panel = share_table(share, report.functions, "share of the examples", below=1.75)
+    panel.set_ylabel("function of the example")
+    panel.set_xlabel("function the probe says")
+    accuracy = f"accuracy {report.accuracy:.0%} ({report.low:.0%} … {report.high:.0%})"
+    check_heading(figure, report, f"{accuracy}, chance {report.chance:.0%}")
+    return figure

@@ -1,0 +1,39 @@
+"""A table of shares, functions by functions, as colours with the shares written in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headatlas.plots.panels import MISSING, AtlasFigure, grid
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+CELL = 0.38
+"""Width and height of a cell, in inches."""
+
+
+def share_table(
+    share: np.ndarray, names: Sequence[str], label: str, *, below: float = 1.5
+) -> tuple[AtlasFigure, Axes]:
+    """A figure with one panel: `share[row, column]` between 0 and 1, both axes by `names`.
+
+    Cells without a share (NaN) are grey and empty. `label` stands beside the colour bar.
+    """
+    size = CELL * len(names)
+    figure, axes = grid(1, 1, size, size, left=1.7, below=below, right=1.0)
+    panel = axes[0][0]
+    panel.set_facecolor(MISSING)
+    image = panel.imshow(np.ma.masked_invalid(share), cmap="viridis", vmin=0, vmax=1, aspect="auto")
+    panel.set_yticks(range(len(names)), labels=names)
+    panel.set_xticks(range(len(names)), labels=names, rotation=60, ha="right")
+    for (row, column), value in np.ndenumerate(share):
+        words = f"{value:.0%}" if np.isfinite(value) else ""
+        colour = "black" if value > 0.6 else "white"
+        panel.text(column, row, words, ha="center", va="center", color=colour, fontsize=6)
+    figure.colorbar(image, ax=panel, label=label)
+    return figure, panel

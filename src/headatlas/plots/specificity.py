@@ -1,0 +1,63 @@
+"""What masking one function's heads does to every other function."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headatlas.errors import PlotError
+from headatlas.plots.captions import check_heading
+from headatlas.plots.panels import grid
+from headatlas.plots.per_function import CHANGE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from headatlas.checks.results import FunctionCheck
+    from headatlas.stats.intervals import Change
+
+
+def specificity(checks: Sequence[FunctionCheck]) -> Figure:
+    """Change of log P of every function (columns) when the heads of one (rows) are masked.
+
+    Numbers are bold where the 95 % interval leaves out 0; the number of heads stands in brackets.
+    """
+    (check,) = checks
+    table = check.specificity
+    names = table.functions
+    if not names:
+        raise PlotError("this check has no functions to draw as specificity: check the map again.")
+    values = np.array([[change.mean for change in row] for row in table.change])
+    size = max(0.5 * len(names), 2.5)
+    figure, axes = grid(1, 1, size, 0.6 * size, left=2.0, below=1.45, right=1.2)
+    panel = axes[0][0]
+    limit = float(np.abs(values).max()) or 1.0
+    image = panel.imshow(values, cmap="RdBu", vmin=-limit, vmax=limit, aspect="auto")
+    labels = [f"{name} ({count})" for name, count in zip(names, table.heads, strict=True)]
+    panel.set_yticks(range(len(names)), labels=labels, fontsize=8)
+    panel.set_xticks(range(len(names)), labels=names, rotation=45, ha="right", fontsize=8)
+    panel.set_ylabel("heads masked of", fontsize=8)
+    panel.set_xlabel("measured (bold: the 95 % interval leaves out 0)", fontsize=8)
+    for row, changes in enumerate(table.change):
+        for column, change in enumerate(changes):
+            _write(panel, row, column, change, limit)
+    figure.colorbar(image, ax=panel).set_label(CHANGE, fontsize=8)
+    check_heading(figure, check)
+    return figure
+
+
+def _write(panel: Axes, row: int, column: int, change: Change, limit: float) -> None:
+    panel.text(
+        column,
+        row,
+        f"{change.mean:+.2f}",
+        ha="center",
+        va="center",
+        fontsize=6.5,
+        color="white" if abs(change.mean) > 0.6 * limit else "black",
+        weight="normal" if change.below is None else "bold",
+    )
