@@ -1,7 +1,7 @@
 """docs/tasks.md: every built-in task, and what the embedded model makes of it.
 
-The figures lie in docs/tasks.json. A task whose content has changed is measured anew by `make
-docs`; the page is then written from the figures.
+The figures are stored in docs/tasks.json. `make docs` measures every task whose content has
+changed, then writes the page from the figures.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def measure_missing() -> None:
         print(f"measuring {task.name}")
         model = model or load_model(EMBEDDED)
         figures[task.name] = asdict(measure_baseline(model, task))
-        if any(each.function for each in task.split("test")):
+        if any(example.function for example in task.split("test")):
             figures[task.name]["words_alone"] = asdict(words_alone(task))
             figures[task.name]["last_words_alone"] = asdict(words_alone(task, last_only=True))
         ordered = {name: figures[name] for name in BUILT_IN if name in figures}
@@ -57,14 +57,14 @@ def page() -> str:
     parts = [INTRODUCTION]
     rows = []
     for task in tasks():
-        found = _baseline(figures[task.name])
+        baseline = _baseline(figures[task.name])
         sizes = " | ".join(str(len(task.splits[split])) for split in SPLITS)
-        mark = "above chance" if found.above_chance else "**at chance level**"
+        verdict = "above chance" if baseline.above_chance else "**not shown to be above chance**"
         rows.append(
-            f"| [{task.name}](#{task.name}) | {sizes} | {found.accuracy:.0%} "
-            f"({found.accuracy_low:.0%}–{found.accuracy_high:.0%}) | {found.chance:.1%} | "
-            f"{found.logprob:.2f} | {found.shuffled_logprob:.2f} | "
-            f"{found.gain_low:+.2f} … {found.gain_high:+.2f} | {mark} |"
+            f"| [{task.name}](#{task.name}) | {sizes} | {baseline.accuracy:.0%} "
+            f"({baseline.accuracy_low:.0%}–{baseline.accuracy_high:.0%}) | {baseline.chance:.1%} | "
+            f"{baseline.logprob:.2f} | {baseline.shuffled_logprob:.2f} | "
+            f"{baseline.gain_low:+.2f} … {baseline.gain_high:+.2f} | {verdict} |"
         )
     words = fill(WORDS.format(**_words(figures["cognition"])), 100)
     parts += ["\n".join([HEADING, *rows]), "## What the words alone give away", words]
@@ -99,7 +99,11 @@ def _section(task: Task) -> str:
         answer = f", whose answer is `{example.corrupted_target}`" * bool(example.corrupted_target)
         lines += [f"Corrupted prompt{answer}:", "", "```text", example.corrupted, "```"]
     for fact in ("kind", "level"):
-        values = {str(each.metadata[fact]) for each in task.split("test") if fact in each.metadata}
+        values = {
+            str(example.metadata[fact])
+            for example in task.split("test")
+            if fact in example.metadata
+        }
         if values:
             lines += ["", f"By {fact}: {', '.join(sorted(values))}."]
     return "\n".join(lines).rstrip()
@@ -112,17 +116,19 @@ Written by `make docs` from the tasks themselves and from the figures of the emb
 Word lists, templates and questions are the project's own. `headatlas task show TASK` prints more
 prompts.
 
-Questions lie in four splits that never share one: `examples` are shown solved in prompts, `train`
-is for fitting, `select` for choosing heads, `test` for scoring; rewordings of one question stay
-together. All figures are from `test`, with a new prefix for every 16 questions.
+Questions are divided into four splits that have none in common: `demonstrations` are shown solved
+in prompts, `train` is for fitting, `select` for choosing heads, `test` for scoring; rewordings of
+one question stay together. All figures are from `test`, with new demonstrations for every 16
+questions.
 
-*Accuracy*: the target is the likeliest of the choices, each taken as a whole, or, without choices,
-the model's own first words. *Chance*: one of the choices, or always the commonest target of the
-task. *log P*: mean over a target's tokens, then over examples, in nats; *shuffled*: the same for
-the target of another question (in `cognition`: of the same function). Intervals are 95 % (Wilson
-for shares, Student for means) and allow for examples of one question being alike. `math`, `syntax`
-and `cognition` are judged by log P against shuffled targets, since their answers are sentences; the
-others by accuracy. Maps of a task at chance level carry a warning."""
+*Accuracy*: how often the target is the most likely of the choices, each scored as a whole, or,
+without choices, how often the model generates the target. *Chance*: one over the number of choices,
+or the share of the most common target of the task. *log P*: mean over the tokens of a target, then
+over examples, in nats; *shuffled*: the same for the target of another question (in `cognition`, one
+of the same function). Intervals are 95 % (Wilson for shares, Student's t for means) and clustered
+by question. `math`, `syntax` and `cognition` are judged by log P against shuffled targets, since
+their answers are sentences; the others by accuracy. A map of a task that is not shown to be above
+chance carries a warning."""
 
 COLUMNS = (
     "task", *SPLITS, "accuracy", "chance", "log P", "shuffled", "gain", "verdict"
@@ -130,8 +136,8 @@ COLUMNS = (
 HEADING = f"| {' | '.join(COLUMNS)} |\n|---|{'--:|' * (len(COLUMNS) - 2)}---|"
 
 WORDS = """The {steps} steps of `cognition` are labelled with one of eight functions
-({functions}), as many steps each. A bag-of-words classifier (word counts, logistic regression; ten
-divisions by question, 70 % for training; in brackets the mean ± 1.96 standard deviations over the
-divisions) guesses the function from the whole prompt in **{whole}**
-of held-out steps, from the last step alone in **{last}**; chance is {chance}. A probe of a model's
-heads should be compared with these figures, not with chance."""
+({functions}), with the same number of steps each. A bag-of-words classifier (word counts, logistic
+regression; ten divisions by question, 70 % for training; in brackets the mean ± 1.96 standard
+deviations over the divisions) predicts the function of held-out steps with an accuracy of
+**{whole}** from the whole prompt and **{last}** from the last step alone; chance is {chance}. A
+probe of a model's heads should be compared with these figures, not with chance."""

@@ -1,4 +1,4 @@
-"""The judge that needs no model."""
+"""Token F1 with the reference."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from headatlas.tasks.answers import RIGHT, first_line, token_f1
 
 
 @pytest.mark.parametrize(
-    ("said", "reference", "f1"),
+    ("answer", "reference", "f1"),
     [
         (" The uncle.", " the uncle", 1.0),
         (" uncle", " the uncle", 2 / 3),
@@ -21,8 +21,8 @@ from headatlas.tasks.answers import RIGHT, first_line, token_f1
         (" no no no", " no", 0.5),
     ],
 )
-def test_f1_of_words(said, reference, f1):
-    assert token_f1(said, reference) == pytest.approx(f1)
+def test_f1_of_words(answer, reference, f1):
+    assert token_f1(answer, reference) == pytest.approx(f1)
 
 
 def test_right_begins_at_a_half():

@@ -17,13 +17,13 @@ pytestmark = pytest.mark.skipif(not FILES, reason="no folder shared/data beside 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_every_file_loads_and_gives_prompts(path):
     task = load_task(str(path))
-    asked = task.prompts(limit=50)
-    assert len(asked) == 50
-    for each in asked:
-        assert each.prompt.strip()
-        assert each.target.strip()
-        assert "<<" not in each.target
-        assert "\\n" not in each.prompt
+    prompts = task.prompts(limit=50)
+    assert len(prompts) == 50
+    for example in prompts:
+        assert example.prompt.strip()
+        assert example.target.strip()
+        assert "<<" not in example.target
+        assert "\\n" not in example.prompt
     sizes = {"blimp": 1000, "gsm8k": 1319}
     count = sum(map(len, task.splits.values()))
     assert count == sizes.get(path.parent.name, count)
@@ -31,7 +31,9 @@ def test_every_file_loads_and_gives_prompts(path):
 
 def test_cogqa_names_its_stray_labels():
     task = load_task(str(DATA / "cogqa"))
-    assert {each.function for split in task.splits.values() for each in split} == set(FUNCTIONS)
+    assert {example.function for split in task.splits.values() for example in split} == set(
+        FUNCTIONS
+    )
     stray = [remark for remark in task.remarks if "is none of the eight functions" in remark]
     assert len(stray) == 4
     assert sum(int(remark.split()[2].rstrip(":")) for remark in stray) == 6

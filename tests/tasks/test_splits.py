@@ -18,24 +18,27 @@ rows = st.lists(
 
 
 @given(rows)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, derandomize=True)
 def test_groups_and_prompts_stay_together(examples):
     splits = divide(examples)
     home = {}
     for split in SPLITS:
-        for each in splits[split]:
-            for key in (f"g {each.group}" if each.group else "", f"p {question_key(each.prompt)}"):
+        for example in splits[split]:
+            for key in (
+                f"g {example.group}" if example.group else "",
+                f"p {question_key(example.prompt)}",
+            ):
                 assert not key or home.setdefault(key, split) == split
     assert sum(map(len, splits.values())) == len(examples)
 
 
 @given(rows, st.randoms())
-@settings(max_examples=100, deadline=None)
-def test_the_order_of_a_file_moves_nothing(examples, chance):
-    shuffled = chance.sample(examples, len(examples))
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_the_order_of_a_file_moves_nothing(examples, rng):
+    shuffled = rng.sample(examples, len(examples))
 
     def members(splits):
-        return {split: sorted(each.content() for each in splits[split]) for split in SPLITS}
+        return {split: sorted(example.content() for example in splits[split]) for split in SPLITS}
 
     assert members(divide(examples)) == members(divide(shuffled))
 
@@ -43,7 +46,7 @@ def test_the_order_of_a_file_moves_nothing(examples, chance):
 def test_the_shares():
     splits = divide([Example(f"q{i}", "a") for i in range(1000)])
     assert {split: len(splits[split]) for split in SPLITS} == {
-        "examples": 150,
+        "demonstrations": 150,
         "train": 400,
         "select": 150,
         "test": 300,

@@ -21,7 +21,7 @@ CORRUPTED = {*BUILT_IN} - {"cognition"}
 
 
 def everything(task):
-    return [each for split in SPLITS for each in task.splits[split]]
+    return [example for split in SPLITS for example in task.splits[split]]
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
@@ -33,60 +33,61 @@ class TestEverySuite:
         assert all(task.splits[split] for split in SPLITS)
 
     def test_questions_are_well_formed(self, name):
-        for each in everything(load_task(name)):
-            assert each.prompt
-            assert each.target.strip()
-            assert not each.prompt.endswith(" ")
-            assert not each.choices or each.target in each.choices
-            assert "{" not in each.prompt + each.target
+        for example in everything(load_task(name)):
+            assert example.prompt
+            assert example.target.strip()
+            assert not example.prompt.endswith(" ")
+            assert not example.choices or example.target in example.choices
+            assert "{" not in example.prompt + example.target
 
-    def test_it_can_be_put_in_every_form(self, name):
+    def test_it_has_every_form(self, name):
         for form in ("icl", "instruction", "plain"):
             assert load_task(f"{name}:{form}").prompts(limit=2)
 
     def test_corrupted_prompts_differ_and_have_another_answer(self, name):
-        asked = load_task(name).prompts()
+        prompts = load_task(name).prompts()
         if name not in CORRUPTED:
-            assert all(each.corrupted is None for each in asked)
+            assert all(example.corrupted is None for example in prompts)
             return
-        share = sum(each.corrupted is not None for each in asked) / len(asked)
+        share = sum(example.corrupted is not None for example in prompts) / len(prompts)
         assert share > 0.95
-        for each in asked:
-            assert each.corrupted != each.prompt
-            assert each.corrupted_target is None or each.corrupted_target != each.target
+        for example in prompts:
+            assert example.corrupted != example.prompt
+            assert example.corrupted_target is None or example.corrupted_target != example.target
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_no_corrupted_prompt_asks_what_another_split_asks(name):
     task = load_task(name)
-    home = {each.prompt: split for split in SPLITS for each in task.splits[split]}
+    home = {example.prompt: split for split in SPLITS for example in task.splits[split]}
     for split in SPLITS:
-        for each in task.splits[split]:
-            assert home.get(each.corrupted, split) == split
+        for example in task.splits[split]:
+            assert home.get(example.corrupted, split) == split
 
 
 def test_the_corrupted_sum_has_another_result():
-    for each in everything(load_task("math")):
-        if each.corrupted:
-            assert each.target.split()[-1] != each.corrupted_target.split()[-1]
+    for example in everything(load_task("math")):
+        if example.corrupted:
+            assert example.target.split()[-1] != example.corrupted_target.split()[-1]
 
 
 def test_words_of_one_family_stay_together():
     home = {}
     task = load_task("antonym")
     for split in SPLITS:
-        for each in task.splits[split]:
-            for word in (each.prompt.split()[1], each.target.strip()):
+        for example in task.splits[split]:
+            for word in (example.prompt.split()[1], example.target.strip()):
                 assert home.setdefault(word[:4], split) == split
 
 
 @pytest.mark.parametrize("name", ["ioi", "greater-than"])
 def test_clean_and_corrupted_prompts_have_as_many_tokens(name, embedded):
-    for each in everything(load_task(name)):
+    for example in everything(load_task(name)):
         clean, other = (
-            embedded.encode(prompt, each.target) for prompt in (each.prompt, each.corrupted)
+            embedded.encode(prompt, example.target)
+            for prompt in (example.prompt, example.corrupted)
         )
-        assert len(clean) == len(other), each.prompt
+        assert len(clean) == len(other), example.prompt
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -106,11 +107,11 @@ def test_word_pairs_are_many_and_each_is_asked_once(name):
 
 def test_sums_come_out_right():
     levels = Counter()
-    for each in everything(load_task("math")):
-        levels[each.metadata["level"]] += 1
+    for example in everything(load_task("math")):
+        levels[example.metadata["level"]] += 1
         for prompt, target in (
-            (each.prompt, each.target),
-            (each.corrupted, each.corrupted_target),
+            (example.prompt, example.target),
+            (example.corrupted, example.corrupted_target),
         ):
             if prompt is None:
                 continue
@@ -118,8 +119,8 @@ def test_sums_come_out_right():
                 assert eval(left) == int(right), target
             stated = re.search(r"The answer is (\d+)\.$", target)
             assert int(stated[1]) == int(re.findall(r"= (\d+)\.", target)[-1])
-            if asked := re.search(r"What is ([\d+*/ -]+)\?", prompt):
-                assert eval(asked[1]) == int(stated[1])
+            if question := re.search(r"What is ([\d+*/ -]+)\?", prompt):
+                assert eval(question[1]) == int(stated[1])
             else:  # every number of a story is used, and no other enters
                 told = set(re.findall(r"\d+", prompt))
                 steps = re.findall(r"([\d+*/ -]+) = (\d+)\.", target)
@@ -132,46 +133,46 @@ def test_sums_come_out_right():
 
 def test_stories_and_sums_with_the_same_calculation_are_one_question():
     groups = Counter()
-    for each in everything(load_task("math")):
-        groups[each.group] += 1
+    for example in everything(load_task("math")):
+        groups[example.group] += 1
     both = [key for key, count in groups.items() if count > 1]
     assert both
 
 
 def test_syntax_has_its_six_kinds_and_agreement_has_one_right_form():
-    kinds = Counter(each.metadata["kind"] for each in everything(load_task("syntax")))
+    kinds = Counter(example.metadata["kind"] for example in everything(load_task("syntax")))
     assert set(kinds) == {"agreement", "past", "plural", "pronoun", "question", "negation"}
     assert set(kinds.values()) == {120}
-    for each in everything(load_task("syntax")):
-        if each.metadata["kind"] == "agreement":
-            words = each.prompt.rpartition("A: The ")[2]
+    for example in everything(load_task("syntax")):
+        if example.metadata["kind"] == "agreement":
+            words = example.prompt.rpartition("A: The ")[2]
             plural = words.split()[0].endswith("s")
-            assert each.target.rstrip(".").endswith("s") != plural
-            assert each.target != each.corrupted_target
+            assert example.target.rstrip(".").endswith("s") != plural
+            assert example.target != example.corrupted_target
 
 
 def test_letters_of_choices_are_shuffled():
-    letters = Counter(each.target for each in everything(load_task("commonsense")))
+    letters = Counter(example.target for example in everything(load_task("commonsense")))
     assert set(letters) == {" a", " b", " c", " d", " e"}
     assert min(letters.values()) > 30
-    for each in everything(load_task("commonsense")):
-        listed = dict(re.findall(r"\n([a-e]): (.*)", each.prompt))
-        assert listed[each.target.strip()] == each.metadata["answer"]
-        moved = dict(re.findall(r"\n([a-e]): (.*)", each.corrupted))
-        assert moved[each.corrupted_target.strip()] == each.metadata["answer"]
+    for example in everything(load_task("commonsense")):
+        listed = dict(re.findall(r"\n([a-e]): (.*)", example.prompt))
+        assert listed[example.target.strip()] == example.metadata["answer"]
+        moved = dict(re.findall(r"\n([a-e]): (.*)", example.corrupted))
+        assert moved[example.corrupted_target.strip()] == example.metadata["answer"]
 
 
 def test_the_receiver_is_not_the_giver():
-    for each in everything(load_task("ioi")):
-        assert each.prompt.count(each.target.strip()) == 1
-        assert each.prompt.count(each.corrupted_target.strip()) == 2
+    for example in everything(load_task("ioi")):
+        assert example.prompt.count(example.target.strip()) == 1
+        assert example.prompt.count(example.corrupted_target.strip()) == 2
 
 
 def test_later_years_are_later():
-    for each in everything(load_task("greater-than")):
-        first = re.search(r"year \d\d(\d\d) to", each.prompt)[1]
-        assert each.target > first
-        assert min(each.choices) < first
+    for example in everything(load_task("greater-than")):
+        first = re.search(r"year \d\d(\d\d) to", example.prompt)[1]
+        assert example.target > first
+        assert min(example.choices) < first
 
 
 @pytest.mark.parametrize("name", ["aba", "abb", "induction"])
@@ -179,16 +180,16 @@ class TestTasksOfTokens:
     def test_they_are_made_of_single_tokens_of_the_model(self, name, embedded):
         task = load_task(name).for_tokenizer(embedded.tokenizer)
         assert task.hash != load_task(name).hash
-        for each in task.prompts(limit=40):
-            tokens = embedded.encode(each.prompt, each.target)
+        for example in task.prompts(limit=40):
+            tokens = embedded.encode(example.prompt, example.target)
             assert len(tokens.target) == 1
-            assert embedded.tokenizer.decode(tokens.target) == each.target
-            other = embedded.encode(each.corrupted, each.corrupted_target)
+            assert embedded.tokenizer.decode(tokens.target) == example.target
+            other = embedded.encode(example.corrupted, example.corrupted_target)
             assert len(other.ids) == len(tokens.ids)
 
     def test_letters_serve_where_tokens_are_bytes(self, name):
         task = load_task(name).for_tokenizer(byte_tokenizer())
-        assert {len(each.target.strip()) for each in task.prompts()} == {1}
+        assert {len(example.target.strip()) for example in task.prompts()} == {1}
 
     def test_doing_it_again_changes_nothing(self, name, embedded):
         task = load_task(name).for_tokenizer(embedded.tokenizer)
@@ -207,32 +208,32 @@ def test_a_vocabulary_without_words_is_refused():
         def __call__(self, text, **options):
             return {"input_ids": [int(letter) for letter in text if letter.isdigit()]}
 
-    with pytest.raises(TaskError, match="only 0 words of one token"):
+    with pytest.raises(TaskError, match="only 0 words are a single token"):
         load_task("aba").for_tokenizer(Digits())
 
 
 def test_induction_repeats_and_the_corrupted_prompt_goes_on_differently():
-    for each in everything(load_task("induction")):
-        words = each.prompt.split()
+    for example in everything(load_task("induction")):
+        words = example.prompt.split()
         known = len(words) - 12
         assert words[:known] == words[12:]
-        assert words[known] == each.target.strip()
-        assert each.corrupted.split()[known] == each.corrupted_target.strip()
+        assert words[known] == example.target.strip()
+        assert example.corrupted.split()[known] == example.corrupted_target.strip()
 
 
 class TestCognition:
     def test_it_is_large_and_balanced(self):
         examples = everything(load_task("cognition"))
-        counts = Counter(each.function for each in examples)
+        counts = Counter(example.function for example in examples)
         assert set(counts) == set(FUNCTIONS)
         assert min(counts.values()) >= 120
         assert max(counts.values()) == min(counts.values())
-        assert len({each.group for each in examples}) >= 300
+        assert len({example.group for example in examples}) >= 300
 
     def test_every_topic_has_every_function(self):
         seen = {}
-        for each in everything(load_task("cognition")):
-            seen.setdefault(each.metadata["topic"], set()).add(each.function)
+        for example in everything(load_task("cognition")):
+            seen.setdefault(example.metadata["topic"], set()).add(example.function)
         assert len(seen) == 40
         assert all(len(functions) >= 7 for functions in seen.values())
 
@@ -240,9 +241,9 @@ class TestCognition:
         for line in read_text("cognition.jsonl").splitlines()[:20]:
             question = json.loads(line)
             last = [
-                each
-                for each in everything(load_task("cognition"))
-                if each.group == question["question"]
+                example
+                for example in everything(load_task("cognition"))
+                if example.group == question["question"]
             ][-1]
             for step in question["steps"][:-1]:
                 assert f"Q: {step['ask']}\nA: {step['answer']}\n" in last.prompt
@@ -254,7 +255,9 @@ class TestCognition:
                 if step["function"] == "Math Calculation":
                     result = eval(step["check"], {"__builtins__": {}})
                     numbers = re.findall(r"\d[\d,]*\.?\d*", step["answer"])
-                    assert any(float(each.replace(",", "")) == result for each in numbers), step
+                    assert any(float(example.replace(",", "")) == result for example in numbers), (
+                        step
+                    )
 
     def test_retrieved_answers_stand_in_the_question(self):
         for line in read_text("cognition.jsonl").splitlines():

@@ -72,15 +72,15 @@ def form_words(form: str | Sequence[str]) -> list[str]:
 
 def make_form(words: Sequence[str], default: Form, shots: int) -> Form:
     """The form that the words describe; `shots` is the number of demonstrations of a bare `icl`."""
+    for word in words:
+        if word.partition("=")[0] not in (*KINDS, "chat") or not re.fullmatch(SUFFIX, word):
+            raise TaskError(f"no form '{word}': use icl, icl=N, instruction, plain or chat.")
     kinds = [word for word in words if word != "chat"]
     if len(kinds) > 1 or len(words) - len(kinds) > 1:
         raise TaskError(f"':{':'.join(words)}' is more than one form: choose one.")
     form = replace(default, chat=default.chat or len(kinds) < len(words))
     for word in kinds:
         kind, _, number = word.partition("=")
-        valid = re.fullmatch(SUFFIX, word) if kind in KINDS else None
-        if valid is None:
-            raise TaskError(f"no form '{word}': use icl, icl=N, instruction, plain or chat.")
         if kind == "icl" and not number and not shots:
             raise TaskError(
                 "the task has no demonstrations for ':icl': give it more questions, or a column "

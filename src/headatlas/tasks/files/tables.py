@@ -45,7 +45,8 @@ def _read_separated(path: Path, separator: str) -> Rows:
             names = cells
             yield from _check_names(names, place)
         elif len(cells) != len(names):
-            what = f"{len(cells)} cells, but the first line names {len(names)} columns"
+            there_are = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
+            what = f"{there_are}, but the first line names {len(names)} columns"
             yield Problem(place, len(cells), what)
         else:
             yield Row(place, dict(zip(names, cells, strict=True)), {})
