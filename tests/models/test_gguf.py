@@ -30,7 +30,7 @@ def folders(cache):
 def test_a_file_is_converted_once(own_cache, tmp_path, monkeypatch):
     path = write_gguf(tmp_path / "small.gguf")
     first = load_model(str(path))
-    monkeypatch.setattr("headatlas.models.gguf._convert", lambda *args: pytest.fail("again"))
+    monkeypatch.setattr("headatlas.models.load.gguf._convert", lambda *args: pytest.fail("again"))
     second = load_model(str(path))
     assert first.fingerprint == second.fingerprint
     assert len(folders(own_cache)) == 1

@@ -61,14 +61,12 @@ class Model:
 
     def _summary(self) -> str:
         spec = self.spec
-        size = f"{spec.parameters / 1e9:.2f}B" if spec.parameters >= 1e9 else ""
-        size = size or f"{spec.parameters / 1e6:.1f}M"
         state = "not verified yet"
         if (checks := self.__dict__.get("checks")) is not None:  # looked at, but not run for this
             state = "verified" if all(check.passed for check in checks) else "failed verification"
         return (
             f"{spec.architecture}, {spec.n_layers} layers × {spec.n_heads} heads, "
-            f"{size} parameters, {state}"
+            f"{_short(spec.parameters)} parameters, {state}"
         )
 
     @property
@@ -213,3 +211,11 @@ class Model:
                 "put a tokenizer.json into its folder."
             )
         return self.tokenizer
+
+
+def _short(count: int) -> str:
+    """A large number in three or four digits: 134.5M."""
+    for unit, size in (("B", 1e9), ("M", 1e6), ("k", 1e3)):
+        if count >= size:
+            return f"{count / size:.1f}{unit}"
+    return str(count)
