@@ -14,8 +14,10 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_N
 
 from architectures.small_models import UNBUILDABLE, architectures, build
 from headatlas.errors import ModelError
-from headatlas.models.model import Model
 from headatlas.models.heads.verify import verify
+from headatlas.models.heads.watch import probe_tokens
+from headatlas.models.model import Model
+from headatlas.models.run.passes import logits_at
 
 REASONS = {
     "blt": "the heads of its byte patcher only choose boundaries: they cannot change the output "
@@ -47,6 +49,7 @@ class Row:
     site: str
     shares: bool
     reason: str
+    picks: bool = True
 
 
 @contextmanager
@@ -79,7 +82,23 @@ def examine(model_type: str) -> Row:
         site = ", ".join(sorted({layer.site for layer in model.spec.layers if layer}))
         reason = "; ".join(f"{check.name}: {check.detail}" for check in failed)
         shares = not failed and model.continues_from_cache
-    return Row(model_type, class_name, not failed, site, shares, reason)
+        picks = bool(failed) or picks_places(model)
+    return Row(model_type, class_name, not failed, site, shares, reason, picks)
+
+
+@torch.no_grad()
+def picks_places(model: Model) -> bool:
+    """Whether logits at chosen places are those of the whole batch there.
+
+    With as many rows as positions, a model that passes its projection states in another order
+    could not be told by their shape.
+    """
+    ids = probe_tokens(model.hf, rows=5, length=5)
+    mask = torch.ones_like(ids)
+    rows, positions = torch.tensor([4, 0, 2, 1, 1]), torch.tensor([1, 3, 0, 4, 2])
+    whole = model.hf(input_ids=ids, attention_mask=mask, use_cache=False).logits
+    picked = logits_at(model.hf, ids, mask, (rows, positions))
+    return torch.allclose(picked, whole[rows, positions], rtol=1e-4, atol=1e-4)
 
 
 def examine_all() -> list[Row]:

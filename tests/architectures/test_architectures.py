@@ -36,6 +36,10 @@ def test_no_verified_architecture_is_lost(rows):
     assert not lost, f"no longer verified: {sorted(lost)}"
 
 
+def test_logits_at_chosen_places_are_those_of_the_whole_batch(rows):
+    assert [row.model_type for row in rows if not row.picks] == []
+
+
 def test_the_others_have_a_reason(rows):
     for row in rows:
         assert row.verified or row.reason

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from broken_files import check_that_problems_are_named, files, write_broken_parquet
+from broken_files import break_parquet, check_broken_file, files
 
 pytestmark = pytest.mark.long
 
@@ -31,16 +31,11 @@ def _name_the_seed():
 @given(files())
 @MANY
 def test_broken_files_are_reported_not_raised(tmp_path_factory, file):
-    ending, content = file
-    path = tmp_path_factory.getbasetemp() / f"many_fuzzed{ending}"
-    path.write_bytes(content)
-    check_that_problems_are_named(path)
+    check_broken_file(tmp_path_factory.getbasetemp(), *file)
 
 
 @seed(SEED)
 @given(st.integers(0, 2000), st.binary(max_size=40))
 @settings(MANY, max_examples=300)
 def test_broken_parquet_is_reported_not_raised(tmp_path_factory, at, wound):
-    path = tmp_path_factory.getbasetemp() / "many_fuzzed.parquet"
-    write_broken_parquet(path, at, wound)
-    check_that_problems_are_named(path)
+    check_broken_file(tmp_path_factory.getbasetemp(), ".parquet", break_parquet(at, wound))

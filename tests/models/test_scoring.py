@@ -12,6 +12,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from torch.overrides import TorchFunctionMode
 
 from architectures.small_models import build
+from headatlas.errors import EditError
 from headatlas.models.edit import Edit
 from headatlas.models.model import Model
 from headatlas.models.tokens import Tokens
@@ -239,6 +240,18 @@ def test_rows_whose_heads_are_read_are_not_packed(tiny):
     rows = [Tokens((*range(5, 45), 50 + i, 60), 41) for i in range(6)]
     with tiny.reading(lambda layer, z, offset: None):
         assert (1, 46) not in shapes_run(tiny, rows)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4), (1, 3, 4, 5)], ids=["by row", "by position"])
+def test_an_edit_by_row_or_by_position_is_not_packed(tiny, shape):
+    rows = [Tokens((*range(5, 25), 30 + i, 40), 21) for i in range(2)]
+    gate = torch.rand(shape, generator=torch.Generator().manual_seed(0))
+    with pytest.raises(EditError, match=r"cannot run packed.*leave out pack=True"):
+        tiny.score(rows, Edit(gate), pack=True)
+    scores = tiny.score(rows, Edit(gate))
+    for i, row in enumerate(rows):
+        own = Edit(gate[[i]] if len(gate) > 1 else gate)
+        torch.testing.assert_close(scores.logprob[i], alone(tiny, row, own), rtol=1e-4, atol=1e-4)
 
 
 def test_scores_sum_up(tiny):

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import Cache
 
+from headatlas.errors import EditError
 from headatlas.models.edit import Edit
 from headatlas.models.inputs import check_rows_of_ids
 from headatlas.models.run.packing import attends_in_chunks, packed_logits, packing_pays
@@ -74,6 +75,11 @@ def score_targets(
     """
     check_rows_of_ids(model, [row.ids for row in rows])
     edit.check_rows(len(rows))
+    if pack and (edit.rows > 1 or edit.by_position):
+        raise EditError(
+            "an edit by row or by position cannot run packed, as rows and positions are other ones "
+            "there: leave out pack=True."
+        )
     numbers = [[i] for i in range(len(rows))]
     if share is not False and edit.rows == 1:
         numbers = group_by_prefix(rows)
