@@ -92,11 +92,18 @@ def check_that_problems_are_named(path):
         assert len(str(problem)) < 300
 
 
-def write_broken_parquet(path, at, wound):
-    """A Parquet file with some bytes overwritten."""
+def check_broken_file(folder, ending, content):
+    """Write a file and check what is said about it."""
+    path = folder / f"broken{ending}"
+    path.write_bytes(content)
+    check_that_problems_are_named(path)
+
+
+def break_parquet(at, wound):
+    """The bytes of a Parquet file, some of them overwritten."""
     sink = io.BytesIO()
     rows = [{"prompt": f"q{i}", "target": " a"} for i in range(50)]
     parquet.write_table(pa.Table.from_pylist(rows), sink)
     content = sink.getvalue()
     at = min(at, len(content))
-    path.write_bytes(content[:at] + wound + content[at + len(wound) :])
+    return content[:at] + wound + content[at + len(wound) :]

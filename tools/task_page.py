@@ -59,7 +59,7 @@ def page() -> str:
     for task in tasks():
         baseline = _baseline(figures[task.name])
         sizes = " | ".join(str(len(task.splits[split])) for split in SPLITS)
-        verdict = "above chance" if baseline.above_chance else "**not shown to be above chance**"
+        verdict = baseline.verdict if baseline.above_chance else f"**{baseline.verdict}**"
         rows.append(
             f"| [{task.name}](#{task.name}) | {sizes} | {baseline.accuracy:.0%} "
             f"({baseline.accuracy_low:.0%}–{baseline.accuracy_high:.0%}) | {baseline.chance:.1%} | "

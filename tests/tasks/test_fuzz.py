@@ -8,12 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from broken_files import (
-    FIELDS,
-    check_that_problems_are_named,
-    files,
-    write_broken_parquet,
-)
+from broken_files import FIELDS, break_parquet, check_broken_file, files
 
 FIXED = settings(
     max_examples=300,
@@ -27,23 +22,17 @@ FIXED = settings(
 @given(files())
 @FIXED
 def test_broken_files_are_reported_not_raised(tmp_path_factory, file):
-    ending, content = file
-    path = tmp_path_factory.getbasetemp() / f"fuzzed{ending}"
-    path.write_bytes(content)
-    check_that_problems_are_named(path)
+    check_broken_file(tmp_path_factory.getbasetemp(), *file)
 
 
 @given(st.integers(0, 2000), st.binary(max_size=40))
 @settings(FIXED, max_examples=30)
 def test_broken_parquet_is_reported_not_raised(tmp_path_factory, at, wound):
-    path = tmp_path_factory.getbasetemp() / "fuzzed.parquet"
-    write_broken_parquet(path, at, wound)
-    check_that_problems_are_named(path)
+    check_broken_file(tmp_path_factory.getbasetemp(), ".parquet", break_parquet(at, wound))
 
 
 @pytest.mark.parametrize("value", [[], 3, "text", {}, None, [[]], [None]])
 def test_odd_values_in_every_column(tmp_path, value):
     for field in FIELDS:
-        path = tmp_path / "odd.jsonl"
-        path.write_text(json.dumps({"prompt": "a", "target": "b", field: value}))
-        check_that_problems_are_named(path)
+        row = {"prompt": "a", "target": "b", field: value}
+        check_broken_file(tmp_path, ".jsonl", json.dumps(row).encode())
