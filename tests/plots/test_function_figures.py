@@ -8,24 +8,10 @@ import numpy as np
 import pytest
 
 from headatlas.errors import PlotError
-from headatlas.maps import Map
-from headatlas.maps.causes import CAUSES, mark_causes
-from headatlas.plots import FIGURES, draw, save_figure
-from headatlas.plots.agreement import agreement_figure
-from headatlas.plots.causal import masking_figure, specificity_figure, strengthening_figure
+from headatlas.maps.functions import ranked_heads, with_marks
+from headatlas.plots import draw
 from headatlas.tasks.functions import FUNCTIONS
-
-NEEDS = ("importance",)
-
-
-def probing(names=FUNCTIONS, layers=8, heads=9, seeds=2):
-    values = np.random.default_rng(0).gamma(0.3, 0.001, (len(names), seeds, layers, heads))
-    dims = ("function", "seed", "layer", "head")
-    return Map.of(
-        {"importance": (dims, values), "importance_p": (dims, np.ones_like(values))},
-        {"model": "owner/model", "task": "cognition", "method": "probing"},
-        {"function": list(names), "seed": range(seeds)},
-    )
+from plots.made_up import probing_map
 
 
 def panels(figure):
@@ -33,7 +19,7 @@ def panels(figure):
 
 
 def test_eight_panels_in_the_published_order_on_one_scale():
-    figure = draw("functions", probing())
+    figure = draw("functions", probing_map())
     shown = [axes for axes in panels(figure) if axes.get_title()]
     assert [axes.get_title() for axes in shown] == list(FUNCTIONS)
     images = [axes.images[0] for axes in shown]
@@ -47,23 +33,23 @@ def test_eight_panels_in_the_published_order_on_one_scale():
 
 
 def test_the_scale_ends_below_the_largest_and_says_so():
-    figure = draw("functions", probing())
+    figure = draw("functions", probing_map())
     bar = next(axes for axes in figure.axes if axes.get_title(loc="left") == "Heads Importance")
     words = [label.get_text() for label in bar.get_yticklabels()]
     assert words[-1].endswith("+")
     assert not any(word.endswith("+") for word in words[:-1])
-    flat = draw("functions", probing(), saturation=1.0)
+    flat = draw("functions", probing_map(), saturation=1.0)
     bar = next(axes for axes in flat.axes if axes.get_title(loc="left") == "Heads Importance")
     assert not bar.get_yticklabels()[-1].get_text().endswith("+")
 
 
 @pytest.mark.parametrize(("high", "words"), [(0.005, "0.0050"), (0.0006, "0.00060")])
 def test_the_numbers_of_the_scale_have_equal_steps(high, words):
-    drawn = probing()
-    drawn.data["importance"] = drawn.data["importance"] * 0 + high
+    head_map = probing_map()
+    head_map.data["importance"] = head_map.data["importance"] * 0 + high
     bar = next(
         axes
-        for axes in draw("functions", drawn).axes
+        for axes in draw("functions", head_map).axes
         if axes.get_title(loc="left") == "Heads Importance"
     )
     labels = [label.get_text() for label in bar.get_yticklabels()]
@@ -74,22 +60,22 @@ def test_the_numbers_of_the_scale_have_equal_steps(high, words):
 
 @pytest.mark.parametrize("count", [2, 3, 5, 11])
 def test_any_number_of_functions_has_a_panel_each(count):
-    figure = draw("functions", probing([f"kind {i}" for i in range(count)]))
+    figure = draw("functions", probing_map([f"kind {i}" for i in range(count)]))
     assert sum(axes.get_title().startswith("kind") for axes in panels(figure)) == count
 
 
 def test_weak_functions_are_marked():
-    marks = {FUNCTIONS[0]: CAUSES[None], FUNCTIONS[1]: CAUSES[True], FUNCTIONS[2]: CAUSES[False]}
-    figure = draw("functions", mark_causes(probing(), marks, 8))
+    holds = {FUNCTIONS[0]: None, FUNCTIONS[1]: True, FUNCTIONS[2]: False}
+    figure = draw("functions", with_marks(probing_map(), holds, 8))
     titles = [axes.get_title() for axes in panels(figure)]
     assert [title.endswith("*") for title in titles[:4]] == [True, False, True, False]
     assert any("random heads" in text.get_text() for text in figure.texts)
-    assert not any("random" in text.get_text() for text in draw("functions", probing()).texts)
+    assert not any("random" in text.get_text() for text in draw("functions", probing_map()).texts)
 
 
 @pytest.mark.parametrize("name", ["function-layers", "function-overlap", "head-profiles"])
 def test_further_figures_name_all_functions(name):
-    figure = draw(name, probing())
+    figure = draw(name, probing_map())
     words = {text.get_text() for axes in figure.axes for text in axes.get_yticklabels()}
     words |= {
         text.get_text()
@@ -100,54 +86,53 @@ def test_further_figures_name_all_functions(name):
     assert set(FUNCTIONS) <= words
 
 
-@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
-@pytest.mark.parametrize(
-    "name", [name for name, kind in FIGURES.items() if "importance" in kind.needs]
-)
-def test_every_figure_in_every_format_twice_the_same(tmp_path, name, ending):
-    one, two = (
-        save_figure(draw(name, [probing()]), tmp_path / f"{i}.{ending}").read_bytes()
-        for i in range(2)
-    )
-    assert one == two
-    assert len(one) > 2000
+def test_panels_hold_the_mean_over_seeds():
+    head_map = probing_map()
+    for whole in (head_map, head_map.aggregate("mean")):
+        shown = [axes for axes in panels(draw("functions", whole)) if axes.get_title()]
+        expected = head_map["importance"].mean("seed").to_numpy()
+        np.testing.assert_allclose([axes.images[0].get_array() for axes in shown], expected)
 
 
-def test_figures_of_functions_are_not_for_other_maps():
-    other = Map.of({"effect": (("layer", "head"), np.zeros((2, 2)))}, {"method": "ablation"})
-    assert "functions" in FIGURES
-    with pytest.raises(PlotError, match="not for maps of ablation"):
-        draw("functions", other)
+def test_layers_count_the_heads_before_the_elbow():
+    head_map = probing_map()
+    ranked = ranked_heads(head_map)
+    counts = draw("function-layers", head_map).axes[0].images[0].get_array()
+    assert counts.sum(1).tolist() == [function.elbow for function in ranked.values()]
+    layers = [layer for layer, _ in ranked[FUNCTIONS[2]].chosen]
+    assert counts[2].tolist() == [layers.count(layer) for layer in range(8)]
+    upper = draw("function-layers", head_map.sel(layer=[6, 7])).axes[0].images[0].get_array()
+    assert upper.shape == (8, 2)
 
 
-def change(mean, reach=0.1):
-    return {"mean": mean, "low": mean - reach, "high": mean + reach}
+def test_overlap_is_the_share_of_common_heads():
+    head_map = probing_map()
+    one, other = (set(ranked.chosen) for ranked in list(ranked_heads(head_map).values())[:2])
+    panel = draw("function-overlap", head_map).axes[0]
+    share = panel.images[0].get_array()
+    assert share[0, 1] == share[1, 0] == len(one & other) / len(one | other)
+    assert np.diag(share).tolist() == [1.0] * 8
+    assert panel.texts[1].get_text() == f"{share[0, 1]:.0%}"
 
 
-def test_figures_of_the_checks_show_their_numbers():
-    names = list(FUNCTIONS[:3])
-    rows = [
-        {"function": n, "heads": k, "control": -0.1, "difference": change(-0.2 * k)}
-        for n in names
-        for k in (1, 5)
-    ]
-    figure = masking_figure({"masking": rows})
-    chosen = figure.axes[0].lines[1]
-    assert chosen.get_ydata().tolist() == pytest.approx([-0.3, -1.1])
-    table = [[change(-0.5 * (a == b) - 0.05) for b in range(3)] for a in range(3)]
-    check = {"specificity": {"functions": names, "heads": [1, 2, 3], "change": table}}
-    texts = specificity_figure(check).axes[0].texts
-    assert texts[0].get_text() == "-0.55"
-    assert texts[0].get_weight() == "bold"
-    assert texts[1].get_weight() == "normal"
-    rows = [{"function": n, "strength": s, "change": change(s)} for n in names for s in (-1, 1)]
-    figure = strengthening_figure({"strengthening": rows})
-    assert [axes.get_title() for axes in figure.axes] == names + [""] * (len(figure.axes) - 3)
+def test_profiles_are_the_two_principal_components():
+    head_map = probing_map()
+    head_map.data["importance"][:, :, 0, 0] = np.nan
+    values = head_map["importance"].mean("seed").to_numpy().reshape(8, -1)[:, 1:]
+    centred = values.T - values.mean(1)
+    _, sizes, directions = np.linalg.svd(centred, full_matrices=False)
+    axes = draw("head-profiles", head_map).axes[0]
+    points = axes.lines[0].get_xydata()
+    np.testing.assert_allclose(abs(points), abs(centred @ directions[:2].T), atol=1e-12)
+    first = sizes[0] ** 2 / (sizes**2).sum()
+    assert axes.get_xlabel() == f"first component ({first:.0%} of the variance)"
+    coloured = sum(len(line.get_xdata()) for line in axes.lines[1:])
+    chosen = {head for ranked in ranked_heads(head_map).values() for head in ranked.chosen}
+    assert 0 < coloured <= len(chosen)
 
 
-def test_agreement_has_both_panels():
-    row = {"pair": ["probing", "ablation"], "spearman": 0.2, "low": 0.1, "high": 0.3}
-    row |= {"within": 0.1, "within_low": 0.0, "within_high": 0.2}
-    rows = [row | {"function": name} for name in FUNCTIONS]
-    figure = agreement_figure(rows)
-    assert [axes.get_title() for axes in figure.axes] == ["all heads", "within layers"]
+def test_what_cannot_be_drawn():
+    with pytest.raises(PlotError, match="above 0 and up to 1, not 2"):
+        draw("functions", probing_map(), saturation=2)
+    with pytest.raises(PlotError, match="at least two functions and two heads"):
+        draw("head-profiles", probing_map(FUNCTIONS[:1]))

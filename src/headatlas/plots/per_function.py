@@ -22,15 +22,9 @@ CHANGE = "change of log P (nats)"
 def function_panels(
     functions: Iterable[str], x: str, figure: str
 ) -> tuple[Figure, dict[str, Axes]]:
-    """A panel for every function that is named, by its name; `x` labels the horizontal axes.
-
-    Without any function there is nothing to draw, and the error names the figure.
-    """
+    """A panel for every function that is named, by its name; `x` labels the horizontal axes."""
     names = list(dict.fromkeys(functions))
-    if not names:
-        raise PlotError(
-            f"this check holds no numbers for the figure {figure}: check the map again."
-        )
+    require_functions(names, figure)
     columns = min(COLUMNS, len(names))
     rows = -(-len(names) // columns)
     made, axes = grid(rows, columns, 1.7, 1.3, share=False, gap=(0.5, 0.6), below=0.85)
@@ -47,6 +41,14 @@ def function_panels(
         if number + columns >= len(names):
             panel.set_xlabel(x, fontsize=8)
     return made, dict(zip(names, flat, strict=False))
+
+
+def require_functions(names: Sequence[str], figure: str) -> None:
+    """Raise if a check holds nothing that the figure could show."""
+    if not names:
+        raise PlotError(
+            f"this function check holds no numbers for the figure {figure}: check the map again."
+        )
 
 
 def error_bars(changes: Sequence[Change]) -> list[list[float]]:

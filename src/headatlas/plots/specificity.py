@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headatlas.errors import PlotError
 from headatlas.plots.captions import check_heading
 from headatlas.plots.panels import grid
-from headatlas.plots.per_function import CHANGE
+from headatlas.plots.per_function import CHANGE, require_functions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +28,7 @@ def specificity(checks: Sequence[FunctionCheck]) -> Figure:
     (check,) = checks
     table = check.specificity
     names = table.functions
-    if not names:
-        raise PlotError("this check has no functions to draw as specificity: check the map again.")
+    require_functions(names, "specificity")
     values = np.array([[change.mean for change in row] for row in table.change])
     size = max(0.5 * len(names), 2.5)
     figure, axes = grid(1, 1, size, 0.6 * size, left=2.0, below=1.45, right=1.2)
