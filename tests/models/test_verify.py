@@ -9,8 +9,9 @@ from transformers import BertConfig, BertLMHeadModel
 from architectures.small_models import build
 from headatlas.errors import ModelError, VerificationError
 from headatlas.models.edit import Edit
-from headatlas.models.heads.verify import continues_from_cache, require_verified, verify
+from headatlas.models.heads.verify import require_verified, verify
 from headatlas.models.model import Model
+from headatlas.models.run.shortcuts import continues_from_cache
 from small_things import byte_tokenizer, tiny_hf, tiny_llama
 
 
@@ -142,7 +143,7 @@ def test_a_model_is_verified_once(monkeypatch):
     model = tiny_llama()
     assert "not verified yet" in repr(model)
     checks = require_verified(model)
-    monkeypatch.setattr("headatlas.models.heads.verify.verify", lambda model: 1 / 0)
+    monkeypatch.setattr("headatlas.models.model.verify", lambda model: 1 / 0)
     assert require_verified(model) is checks is model.checks
     assert repr(model).endswith("parameters, verified)")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,16 +17,15 @@ from headatlas.errors import EditError, ModelError
 from headatlas.models.connection import Connection, Reader
 from headatlas.models.edit import Edit
 from headatlas.models.heads.survey import survey
+from headatlas.models.heads.verify import Check, verify
 from headatlas.models.load.fingerprint import fingerprint
 from headatlas.models.run.generating import generate_ids
 from headatlas.models.run.reading import read_heads
 from headatlas.models.run.scoring import TargetScores, score_targets
+from headatlas.models.run.shortcuts import continues_from_cache, packs
 from headatlas.models.spec import ModelSpec
 from headatlas.models.tokens import Tokens, encode, encode_prompt
 from headatlas.models.weights import count_parameters, input_device
-
-if TYPE_CHECKING:
-    from headatlas.models.heads.verify import Check
 
 
 class Model:
@@ -85,8 +84,6 @@ class Model:
     @cached_property
     def checks(self) -> tuple[Check, ...]:
         """What `verify` finds on this model, computed once."""
-        from headatlas.models.heads.verify import verify
-
         return verify(self)
 
     @cached_property
@@ -97,15 +94,11 @@ class Model:
     @cached_property
     def continues_from_cache(self) -> bool:
         """Whether a text in two parts through a cache gives what it gives in one part."""
-        from headatlas.models.heads.verify import continues_from_cache
-
         return continues_from_cache(self)
 
     @cached_property
     def packs(self) -> bool:
         """Whether rows packed into one, kept apart by a mask, score as they do alone."""
-        from headatlas.models.heads.verify import packs
-
         return packs(self)
 
     @property

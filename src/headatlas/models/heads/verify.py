@@ -5,7 +5,6 @@ Every run asks this before it computes anything. The checks use no text: a few t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -16,9 +15,9 @@ from torch import Tensor, nn
 
 from headatlas.errors import VerificationError
 from headatlas.models.edit import Edit
+from headatlas.models.heads.closeness import relative_gap, tolerance
 from headatlas.models.heads.survey import head_columns
 from headatlas.models.heads.watch import probe_tokens
-from headatlas.models.run.packing import has_full_attention
 from headatlas.models.run.passes import pad_right
 from headatlas.models.spec import Head
 from headatlas.models.tokens import Tokens
@@ -29,10 +28,6 @@ if TYPE_CHECKING:
 
 ROWS_PER_PASS = 128
 LENGTH = 6
-COARSEST = 0.1
-GRADIENT_ROUNDING = 16
-"""How much larger the rounding error of a gradient may be than that of a pass: it comes back
-through all layers. A cache or a mask that is not obeyed is off by a thousand times that."""
 
 
 @dataclass(frozen=True)
@@ -114,18 +109,18 @@ def dead_heads(model: Model, tokens: Tensor) -> set[Head]:
 def _check_causal(model: Model, tokens: Tensor, plain: Tensor) -> Check:
     changed = tokens.clone()
     changed[:, -1] = (changed[:, -1] + 1) % plain.shape[-1]
-    gap = _gap(_logits(model, changed)[:, :-1], plain[:, :-1])
+    gap = relative_gap(_logits(model, changed)[:, :-1], plain[:, :-1])
     return Check(
         "causal",
         "do later tokens leave earlier positions alone?",
-        gap <= _tolerance(model),
+        gap <= tolerance(model),
         f"largest relative difference {gap:.1e}",
     )
 
 
 def _check_open_gate(model: Model, tokens: Tensor, plain: Tensor) -> Check:
     gate = torch.ones(model.spec.n_layers, model.spec.n_heads)
-    gap = _gap(_logits(model, tokens, Edit(gate=gate)), plain)
+    gap = relative_gap(_logits(model, tokens, Edit(gate=gate)), plain)
     return Check(
         "gate 1",
         "does gate 1 on every head change nothing?",
@@ -142,13 +137,13 @@ def _check_closed_gate(model: Model, tokens: Tensor) -> Check:
         gate = torch.ones(model.spec.n_layers, model.spec.n_heads)
         gate[:, heads] = 0.0
         edited = _logits(model, tokens, Edit(gate=gate))
-        gap = _gap(edited, _logits(model, tokens, weights=_without_columns(model, heads)))
+        gap = relative_gap(edited, _logits(model, tokens, weights=_without_columns(model, heads)))
         if not gap <= worst:
             worst, at = gap, f" (heads {heads})"
     return Check(
         "gate 0",
         "does gate 0 equal removing the head's columns from the output projection?",
-        worst <= _tolerance(model),
+        worst <= tolerance(model),
         f"largest relative difference {worst:.1e}{at} in {len(groups)} groups of heads",
     )
 
@@ -220,41 +215,6 @@ def _check_gradient(model: Model, tokens: Tensor, dead: set[Head]) -> Check:
     return Check("gradient", "does the gradient reach every gate?", not bad, detail)
 
 
-def continues_from_cache(model: Model) -> bool:
-    """Whether rows that share a cached prefix score as they do alone, also with gradient."""
-    return _scores_as_alone(model, share=True, pack=False)
-
-
-def packs(model: Model) -> bool:
-    """Whether rows packed into one score as they do alone, also with gradient."""
-    return has_full_attention(model) and _scores_as_alone(model, share=True, pack=True)
-
-
-@torch.no_grad()
-def _scores_as_alone(model: Model, *, share: bool, pack: bool) -> bool:
-    generator = torch.Generator().manual_seed(1)
-    ids = probe_tokens(model.hf, rows=3, length=9)
-    shared = tuple(ids[0, :5].tolist())
-    rows = [Tokens(shared + tuple(ids[r, 5 : 7 + r].tolist()), 6) for r in range(3)]
-    gate = torch.rand(model.spec.n_layers, model.spec.n_heads, generator=generator)
-    results = []
-    for way in ({"share": False, "pack": False}, {"share": share, "pack": pack}):
-        leaf = gate.clone().requires_grad_()
-        try:
-            with torch.enable_grad():
-                scores = model.score(rows, Edit(gate=leaf), **way).mean()
-                scores.sum().backward()
-        except (RuntimeError, TypeError, ValueError, AttributeError, IndexError, KeyError):
-            return False  # the model does not support it; rows then run one by one
-        assert leaf.grad is not None
-        results.append((scores.detach(), leaf.grad))
-    (plain, plain_grad), (other, other_grad) = results
-    tolerance = _tolerance(model)
-    return _gap(other, plain) <= tolerance and _gap(other_grad, plain_grad) <= min(
-        GRADIENT_ROUNDING * tolerance, 2 * COARSEST
-    )
-
-
 @torch.no_grad()
 def _logits(
     model: Model,
@@ -268,20 +228,6 @@ def _logits(
         out = call_with_weights(model.hf, weights or {}, inputs)
     logits: Tensor = out.logits.float()
     return logits
-
-
-def _gap(found: Tensor, wanted: Tensor) -> float:
-    """Largest difference, relative to the largest wanted value; NaN counts as infinitely far."""
-    gap = float((found - wanted).abs().max() / wanted.abs().max().clamp_min(1e-12))
-    return math.inf if math.isnan(gap) else gap
-
-
-def _tolerance(model: Model) -> float:
-    """Rounding of a few hundred operations in the model's own number format.
-
-    Short formats get no more than a tenth: what is not obeyed at all is off by about one.
-    """
-    return min(256 * torch.finfo(model.hf.dtype).eps, COARSEST)
 
 
 def _is_gradient(value: Tensor) -> bool:
