@@ -1,9 +1,9 @@
 """Head Atlas: which attention heads a language model uses for which task, and how sure we are.
 
 >>> import headatlas as ha
->>> model = ha.load_model("smollm2-135m")  # doctest: +SKIP
->>> gates = ha.Gating(seeds=10).run(model, ha.load_task("singular-plural"))  # doctest: +SKIP
->>> gates.roles(rule="always")  # doctest: +SKIP
+>>> atlas = ha.Atlas("atlas", model="smollm2-135m")
+>>> gates = atlas.map(ha.Gating(), "singular-plural", seeds=10)  # doctest: +SKIP
+>>> gates.top(3)  # doctest: +SKIP
 """
 
 from __future__ import annotations
@@ -14,60 +14,118 @@ from typing import TYPE_CHECKING, Any
 from headatlas.errors import HeadAtlasError
 
 if TYPE_CHECKING:
-    from headatlas.maps import Map, agreement, load_map
-    from headatlas.methods import Ablation, Gating, Probing
+    from headatlas.checks.results import (
+        ContrastCheck,
+        FunctionCheck,
+        GatingCheck,
+        ProbeReport,
+        Result,
+    )
+    from headatlas.maps import Comparison, Map, load_map
+    from headatlas.maps import compare_maps as agreement
+    from headatlas.methods import Ablation, Contrast, Gating, Probing
+    from headatlas.methods.baseline import Baseline, measure_baseline
     from headatlas.models.edit import Edit
+    from headatlas.models.heads.verify import verify
     from headatlas.models.load.export import export_model
     from headatlas.models.load.loader import load_model
     from headatlas.models.model import Model
-    from headatlas.models.heads.verify import verify
-    from headatlas.tasks import Example, Task, load_task
+    from headatlas.plots import check_format, save_figure
+    from headatlas.runs.atlas import Atlas
+    from headatlas.runs.estimate import estimate
+    from headatlas.runs.listing import list_figures, list_methods, list_models
+    from headatlas.runs.preview import check_file, preview
+    from headatlas.runs.progress import Progress
+    from headatlas.tasks import Example, Task, list_tasks, load_task
+    from headatlas.tasks.pairs import TaskPairs
 
 __version__ = "0.1.0"
 
+_HOMES = {
+    "Ablation": "methods",
+    "Atlas": "runs.atlas",
+    "Baseline": "methods.baseline",
+    "Comparison": "maps",
+    "Contrast": "methods",
+    "ContrastCheck": "checks.results",
+    "Edit": "models.edit",
+    "Example": "tasks",
+    "FunctionCheck": "checks.results",
+    "Gating": "methods",
+    "GatingCheck": "checks.results",
+    "Map": "maps",
+    "Model": "models.model",
+    "ProbeReport": "checks.results",
+    "Probing": "methods",
+    "Progress": "runs.progress",
+    "Result": "checks.results",
+    "Task": "tasks",
+    "TaskPairs": "tasks.pairs",
+    "agreement": "maps:compare_maps",
+    "check_file": "runs.preview",
+    "check_format": "plots",
+    "estimate": "runs.estimate",
+    "export_model": "models.load.export",
+    "list_figures": "runs.listing",
+    "list_methods": "runs.listing",
+    "list_models": "runs.listing",
+    "list_tasks": "tasks",
+    "load_map": "maps",
+    "load_model": "models.load.loader",
+    "load_task": "tasks",
+    "measure_baseline": "methods.baseline",
+    "preview": "runs.preview",
+    "save_figure": "plots",
+    "verify": "models.heads.verify",
+}
+"""Where the public names live: module, and after a colon the name there if it is another one."""
+
 __all__ = [
     "Ablation",
+    "Atlas",
+    "Baseline",
+    "Comparison",
+    "Contrast",
+    "ContrastCheck",
     "Edit",
     "Example",
+    "FunctionCheck",
     "Gating",
+    "GatingCheck",
     "HeadAtlasError",
     "Map",
     "Model",
+    "ProbeReport",
     "Probing",
+    "Progress",
+    "Result",
     "Task",
+    "TaskPairs",
     "agreement",
+    "check_file",
+    "check_format",
+    "estimate",
     "export_model",
+    "list_figures",
+    "list_methods",
+    "list_models",
+    "list_tasks",
     "load_map",
     "load_model",
     "load_task",
-    "remove_heads",
+    "measure_baseline",
+    "preview",
+    "save_figure",
     "verify",
 ]
-
-_HOMES = {
-    "Ablation": "headatlas.methods",
-    "Edit": "headatlas.models.edit",
-    "Example": "headatlas.tasks",
-    "Gating": "headatlas.methods",
-    "Map": "headatlas.maps",
-    "Model": "headatlas.models.model",
-    "Probing": "headatlas.methods",
-    "Task": "headatlas.tasks",
-    "agreement": "headatlas.maps",
-    "export_model": "headatlas.models.load.export",
-    "load_map": "headatlas.maps",
-    "load_model": "headatlas.models.load.loader",
-    "load_task": "headatlas.tasks",
-    "remove_heads": "headatlas.models.edit",
-    "verify": "headatlas.models.heads.verify",
-}
 
 
 def __getattr__(name: str) -> Any:
     """Load public names when they are first used, so that importing the package is quick."""
     if name not in _HOMES:
         raise AttributeError(f"module 'headatlas' has no attribute '{name}'")
-    return getattr(import_module(_HOMES[name]), name)
+    module, _, attribute = _HOMES[name].partition(":")
+    return getattr(import_module(f"headatlas.{module}"), attribute or name)
 
 
 def __dir__() -> list[str]:

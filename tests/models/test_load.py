@@ -86,10 +86,10 @@ def test_unknown_names_are_one_sentence(tmp_path):
 
 
 def test_unknown_names_with_the_network_allowed_are_one_sentence_too(monkeypatch):
-    asked = []
+    requests = []
 
     def unreachable(source, **options):
-        asked.append((source, options["local_files_only"]))
+        requests.append((source, options["local_files_only"]))
         raise OSError("We couldn't connect to the hub.\nCheck your connection.")
 
     monkeypatch.setattr("headatlas.models.load.loader.AutoConfig.from_pretrained", unreachable)
@@ -97,7 +97,7 @@ def test_unknown_names_with_the_network_allowed_are_one_sentence_too(monkeypatch
         "nobody/nothing", "no model 'nobody/nothing' could be loaded from the hub", download=True
     )
     refused("nobody/nothing", "no model 'nobody/nothing': it is neither")
-    assert asked == [("nobody/nothing", False), ("nobody/nothing", True)]
+    assert requests == [("nobody/nothing", False), ("nobody/nothing", True)]
 
 
 def test_folders_that_are_no_models(tmp_path):
@@ -122,10 +122,10 @@ def test_damaged_checkpoints_are_one_sentence(tmp_path):
 
 
 def test_models_of_another_kind(tmp_path):
-    from transformers import BertConfig, BertForMaskedLM
+    from transformers import BertConfig, BertForMrequestsLM
 
     small = BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=2)
-    BertForMaskedLM(small).save_pretrained(tmp_path / "bert")
+    BertForMrequestsLM(small).save_pretrained(tmp_path / "bert")
     refused(tmp_path / "bert", "is not a causal language model .*encoder-only")
     T5Config(d_model=8, d_kv=4, num_layers=1, num_heads=2).save_pretrained(tmp_path / "t5")
     refused(tmp_path / "t5", "is an encoder–decoder model")

@@ -36,8 +36,8 @@ def test_reads_what_the_output_projection_gets(name):
     z = model.read(rows)
     for i, row in enumerate(rows):
         for layer, wanted in enumerate(by_hand(model, row)):
-            found = z[i, layer, :, : len(row)].transpose(0, 1)
-            torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+            read = z[i, layer, :, : len(row)].transpose(0, 1)
+            torch.testing.assert_close(read, wanted, rtol=1e-4, atol=1e-5)
     assert z[1, :, :, 5:].isnan().all()
 
 
@@ -97,7 +97,7 @@ def test_memory_stays_bounded_on_long_inputs(monkeypatch):
     length, chunk = 480, 32
     model = Model(build("llama", attention="eager"), None, "eager")
     monkeypatch.setattr("headatlas.models.run.reading.CHUNK", chunk)
-    assert model.continues_from_cache  # asked once, and not counted
+    assert model.continues_from_cache  # measured once, and not counted
     rows = [[5 + i % 90 for i in range(length)]]
     with LargestTensor() as largest:
         z = model.read(rows, positions=[[-1]])

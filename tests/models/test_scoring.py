@@ -190,7 +190,7 @@ def test_only_target_positions_are_projected(tiny):
 
 def shapes_run(model, rows, **ways):
     """The shapes of the token batches that go through the model."""
-    assert model.packs  # asked once, and not counted
+    assert model.packs  # measured once, and not counted
     assert model.continues_from_cache
     seen = []
     handle = model.hf.model.register_forward_pre_hook(

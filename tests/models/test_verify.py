@@ -39,10 +39,10 @@ def sabotage(monkeypatch, wrong):
 
 def test_an_edit_that_does_nothing_fails(tiny, monkeypatch):
     sabotage(monkeypatch, lambda right, self, z, layer, at: z)
-    found = results(tiny)
-    assert not found["gate 0"]
-    assert not found["every head"]
-    assert not found["gradient"]
+    passed = results(tiny)
+    assert not passed["gate 0"]
+    assert not passed["every head"]
+    assert not passed["gradient"]
 
 
 def test_an_edit_that_disturbs_open_gates_fails(tiny, monkeypatch):
@@ -55,9 +55,9 @@ def test_an_edit_of_the_neighbour_fails(tiny, monkeypatch):
         return right(self, z.flip(2), layer, at).flip(2)
 
     sabotage(monkeypatch, swapped)
-    found = results(tiny)
-    assert found["gate 1"]
-    assert not found["gate 0"]
+    passed = results(tiny)
+    assert passed["gate 1"]
+    assert not passed["gate 0"]
 
 
 def test_an_edit_that_only_shrinks_fails(tiny, monkeypatch):

@@ -8,21 +8,21 @@ import numpy as np
 
 from headatlas.checks.masking import Masks
 from headatlas.checks.steps import Steps
-from headatlas.stats.clustered import Change, mean_change
+from headatlas.stats.intervals import Change, mean_change
 from headatlas.tasks.functions import HIGH_ORDER, LOW_ORDER
 
 
 def pooled_masking(masked: dict[str, Masks], steps: Steps) -> Change:
     """Over all steps: how much more their own function's heads do than random ones."""
-    own, spread, freedom = np.zeros(len(steps.rows)), 0.0, 0
+    own, variance, df = np.zeros(len(steps.rows)), 0.0, 0
     for name, masks in masked.items():
         at = steps.at(name)
         controls = masks.controls_change("logprob")[:, at]
         own[at] = (masks.chosen.logprob - masks.before.logprob)[at] - controls.mean(0)
         share = len(at) / len(own)
-        spread += share**2 * controls.mean(1).var(ddof=1) / len(controls)
-        freedom += len(controls) - 1
-    return mean_change(own, steps.questions, math.sqrt(spread), freedom)
+        variance += share**2 * controls.mean(1).var(ddof=1) / len(controls)
+        df += len(controls) - 1
+    return mean_change(own, steps.questions, math.sqrt(variance), df)
 
 
 def pooled_specificity(masked: dict[str, Masks], steps: Steps) -> Change:
@@ -49,6 +49,6 @@ def pooled_order(masked: dict[str, Masks], steps: Steps) -> Change | None:
         ],
         axis=0,
     )
-    spread = sum(each.mean(1).var(ddof=1) / len(each) for each in controls) / len(masks) ** 2
+    variance = sum(each.mean(1).var(ddof=1) / len(each) for each in controls) / len(masks) ** 2
     questions = [steps.questions[i] for i in at]
-    return mean_change(values, questions, math.sqrt(spread), len(masks) * (len(controls[0]) - 1))
+    return mean_change(values, questions, math.sqrt(variance), len(masks) * (len(controls[0]) - 1))

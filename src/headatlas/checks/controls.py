@@ -6,16 +6,13 @@ import random
 from collections.abc import Sequence
 
 from headatlas.errors import HeadAtlasError
+from headatlas.maps.order import Head
 
-Head = tuple[int, int]
 
+def matched_heads(chosen: Sequence[Head], heads: Sequence[Head], rng: random.Random) -> list[Head]:
+    """As many other heads, from the same layers as far as these have any, else from the nearest.
 
-def matched_heads(
-    chosen: Sequence[Head], heads: Sequence[Head], chance: random.Random
-) -> list[Head]:
-    """As many other heads, from the same layers as far as there are any, else from the nearest.
-
-    None of them is a chosen one, and none comes twice.
+    None of them is among the chosen, and none comes twice.
 
     >>> matched_heads([(0, 1)], [(0, 0), (0, 1), (1, 0)], random.Random(0))
     [(0, 0)]
@@ -23,13 +20,13 @@ def matched_heads(
     free = [head for head in heads if head not in set(chosen)]
     if len(free) < len(chosen):
         raise HeadAtlasError(
-            f"there are {len(free)} heads besides the {len(chosen)} chosen ones: too few to "
+            f"only {len(free)} heads are left besides the {len(chosen)} chosen ones: too few to "
             "compare with."
         )
-    chance.shuffle(free)
-    drawn = []
-    for layer, _ in chance.sample(list(chosen), len(chosen)):
+    rng.shuffle(free)
+    sampled = []
+    for layer, _ in rng.sample(list(chosen), len(chosen)):
         nearest = min(free, key=lambda head: abs(head[0] - layer))
         free.remove(nearest)
-        drawn.append(nearest)
-    return sorted(drawn)
+        sampled.append(nearest)
+    return sorted(sampled)

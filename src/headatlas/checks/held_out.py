@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-from headatlas.checks.measure import Answers, Keep, Questions, anew, answer
+from headatlas.checks.measure import (
+    Answers,
+    Keep,
+    Questions,
+    Report,
+    answer,
+    compute_always,
+    no_report,
+)
+from headatlas.checks.results.gating import HeldOut
 from headatlas.errors import MapError
+from headatlas.methods.replacement import replacement_vectors
 from headatlas.stats.clustered import mean_interval
-from headatlas.models.run.mean_output import MEAN_EXAMPLES, mean_outputs
-from headatlas.methods.encoding import encode_examples
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,26 +37,6 @@ HARD = " (hard)"
 NAMES = tuple(name + hard for name in GATES for hard in ("", HARD))
 
 
-@dataclass(frozen=True)
-class HeldOut:
-    """Loss (nats a token) and accuracy of a gate matrix on test questions, against the untouched
-    model; means over seeds, 95 % intervals over questions. `better` seeds have a lower loss."""
-
-    gates: str
-    loss: float
-    accuracy: float
-    change: float
-    low: float
-    high: float
-    better: int
-    seeds: int
-    questions: int
-    heads_on: float
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-
 def held_out(
     model: Model,
     task: Task,
@@ -57,36 +44,35 @@ def held_out(
     *,
     names: Sequence[str] = NAMES,
     limit: int = 64,
-    report: Callable[[int, str], None] | None = None,
-    keep: Keep = anew,
-) -> list[HeldOut]:
+    report: Report = no_report,
+    keep: Keep = compute_always,
+) -> tuple[HeldOut, ...]:
     """Compare the untouched model with G, G⁺, G⁻ and their hard versions, or some of these."""
-    seeds = [int(seed) for seed in gates.data["seed"].to_numpy()]
+    seeds = seeds_of(gates)
     questions = Questions.of(model, task, "test", 0, limit)
-    found: dict[str, list[Answers]] = {name: [] for name in names}
+    answers: dict[str, list[Answers]] = {name: [] for name in names}
     heads_on: dict[str, list[float]] = {name: [] for name in names}
     plain = Answers.from_dict(keep("untouched", partial(_stored, model, questions, None)))
     for seed in seeds:
-        baseline = gate_baseline(model, task, gates, seed)
+        vectors = closed_head_vectors(model, task, gates, seed)
         for name in names:
             gate = gate_matrix(gates, name, seed)
-            ask = partial(_stored, model, questions, gate, baseline)
-            found[name].append(Answers.from_dict(keep(f"{name}, seed {seed}", ask)))
+            ask = partial(_stored, model, questions, gate, vectors)
+            answers[name].append(Answers.from_dict(keep(f"{name}, seed {seed}", ask)))
             heads_on[name].append(_mean_gate(gates, name, seed))
-            if report is not None:
-                report(1, f"seed {seed}, {name}")
+            report(1, f"seed {seed}, {name}")
     rows = [_row("untouched", [plain], plain, questions.names, 1.0)]
     rows += [
-        _row(name, found[name], plain, questions.names, float(np.mean(heads_on[name])))
+        _row(name, answers[name], plain, questions.names, float(np.mean(heads_on[name])))
         for name in names
     ]
-    return rows
+    return tuple(rows)
 
 
 def _stored(
-    model: Model, questions: Questions, gate: Tensor | None, baseline: Tensor | None = None
+    model: Model, questions: Questions, gate: Tensor | None, vectors: Tensor | None = None
 ) -> dict[str, list[float]]:
-    return answer(model, questions, gate, baseline).as_dict()
+    return answer(model, questions, gate, vectors).as_dict()
 
 
 def best_seed(
@@ -96,17 +82,16 @@ def best_seed(
     name: str,
     *,
     limit: int = 64,
-    report: Callable[[int, str], None] | None = None,
+    report: Report = no_report,
 ) -> int:
     """The seed whose gates have the lowest loss on `select` questions."""
     questions = Questions.of(model, task, "select", 0, limit)
     losses: dict[int, float] = {}
-    for seed in (int(each) for each in gates.data["seed"].to_numpy()):
-        baseline = gate_baseline(model, task, gates, seed)
-        answers = answer(model, questions, gate_matrix(gates, name, seed), baseline)
+    for seed in seeds_of(gates):
+        vectors = closed_head_vectors(model, task, gates, seed)
+        answers = answer(model, questions, gate_matrix(gates, name, seed), vectors)
         losses[seed] = -float(answers.logprob.mean())
-        if report is not None:
-            report(1, f"seed {seed}")
+        report(1, f"seed {seed}")
     return min(losses, key=lambda seed: losses[seed])
 
 
@@ -144,13 +129,15 @@ def gate_matrix(gates: Map, name: str, seed: int) -> Tensor:
     return (gate >= 0.5).float() if name.endswith(HARD) else gate
 
 
-def gate_baseline(model: Model, task: Task, gates: Map, seed: int) -> Tensor | None:
-    """What takes a closed head's place in the fits of a map: nothing, or its mean output."""
-    if gates.provenance.get("settings", {}).get("baseline") != "mean":
-        return None
-    task = task.for_tokenizer(model.tokenizer)
-    _, rows = encode_examples(model, task, task.prompts("train", seed, MEAN_EXAMPLES))
-    return mean_outputs(model, rows)
+def closed_head_vectors(model: Model, task: Task, gates: Map, seed: int) -> Tensor | None:
+    """What replaced closed heads in the fits of a map: the same vectors, or `None` for zero."""
+    settings = gates.provenance.get("settings", {})
+    return replacement_vectors(model, task, settings.get("replacement", "zero"), seed)
+
+
+def seeds_of(gates: Map) -> list[int]:
+    """The seeds of a map."""
+    return [int(seed) for seed in gates["seed"].to_numpy()]
 
 
 def _mean_gate(gates: Map, name: str, seed: int) -> float:

@@ -1,20 +1,22 @@
-"""Do a function's heads matter for it? Mask them, and as many random ones, and ask."""
+"""Do a function's heads matter for it? Mask them, and as many random heads, and compare."""
 
 from __future__ import annotations
 
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headatlas.checks.controls import Head, matched_heads
+from headatlas.checks.controls import matched_heads
 from headatlas.checks.measure import Answers, FloatArray
+from headatlas.checks.results.functions import MaskingRow, OrderRow, Specificity
 from headatlas.checks.steps import Answering, Steps
-from headatlas.stats.clustered import Change, mean_change
+from headatlas.maps.order import Head
 from headatlas.models.edit import Edit
+from headatlas.stats.intervals import Change, mean_change
 from headatlas.tasks.functions import HIGH_ORDER, LOW_ORDER
 
 if TYPE_CHECKING:
@@ -28,9 +30,9 @@ DRAWS = 4
 
 @dataclass(frozen=True)
 class Masks:
-    """Answers of the same steps: untouched, with chosen heads masked, and with random ones.
+    """Answers to the same steps: untouched, with the chosen heads masked, and with random ones.
 
-    `controls` has one entry a random draw. Numbers below are of the steps at given places.
+    `controls` has one entry per random draw. The methods take the numbers of the steps that count.
     """
 
     heads: tuple[Head, ...]
@@ -71,60 +73,52 @@ def mask(
     draws: int = DRAWS,
 ) -> Masks:
     """Mask heads (gate 0 at all positions), then `draws` times layer-matched random others."""
-    chance = random.Random(f"controls {name} {len(heads)}")
+    rng = random.Random(f"controls {name} {len(heads)}")
     label = f"{name}, {len(heads)} heads"
     chosen = answer(f"{label} masked", steps, Edit.ablate(spec, heads))
     controls = []
     for number in range(1, draws + 1):
-        drawn = matched_heads(heads, list(spec.heads()), chance)
-        controls.append(answer(f"{label}, random {number}", steps, Edit.ablate(spec, drawn)))
+        others = matched_heads(heads, list(spec.heads()), rng)
+        controls.append(answer(f"{label}, random {number}", steps, Edit.ablate(spec, others)))
     return Masks(tuple(heads), steps.questions, before, chosen, tuple(controls))
 
 
-def masking_row(function: str, masks: Masks, at: list[int], *, elbow: bool) -> dict[str, Any]:
-    """What masking a function's heads does to the function's own steps, as plain data.
-
-    `holds`: the chosen heads lower the log-probability more than random ones do.
-    """
-    more = masks.difference("logprob", at)
-    return {
-        "function": function,
-        "heads": len(masks.heads),
-        "elbow": elbow,
-        "examples": len(at),
-        "draws": len(masks.controls),
-        "change": asdict(masks.change("logprob", at)),
-        "control": masks.control("logprob", at),
-        "difference": asdict(more),
-        "accuracy": float(masks.before.exact[at].mean()),
-        "accuracy_change": asdict(masks.change("exact", at)),
-        "accuracy_control": masks.control("exact", at),
-        "accuracy_difference": asdict(masks.difference("exact", at)),
-        "holds": more.below,
-    }
+def masking_row(function: str, masks: Masks, at: list[int], *, elbow: bool) -> MaskingRow:
+    """What masking a function's heads does to the function's own steps."""
+    difference = masks.difference("logprob", at)
+    return MaskingRow(
+        function=function,
+        heads=len(masks.heads),
+        elbow=elbow,
+        examples=len(at),
+        draws=len(masks.controls),
+        change=masks.change("logprob", at),
+        control=masks.control("logprob", at),
+        difference=difference,
+        accuracy=float(masks.before.exact[at].mean()),
+        accuracy_change=masks.change("exact", at),
+        accuracy_control=masks.control("exact", at),
+        accuracy_difference=masks.difference("exact", at),
+        holds=difference.below,
+    )
 
 
-def specificity(masked: dict[str, Masks], steps: Steps) -> dict[str, Any]:
+def specificity(masked: dict[str, Masks], steps: Steps) -> Specificity:
     """Mask the heads of function A, measure function B: everything as tables A × B."""
-    names = list(masked)
-    places = [steps.at(name) for name in names]
-    cells = [[masks.change("logprob", at) for at in places] for masks in masked.values()]
-    more = [[masks.difference("logprob", at) for at in places] for masks in masked.values()]
-    tables = {"change": cells, "difference": more}
-    return {
-        "functions": names,
-        "heads": [len(masks.heads) for masks in masked.values()],
-        "accuracy_change": [
-            [masks.change("exact", at).mean for at in places] for masks in masked.values()
-        ],
-        **{
-            name: [[asdict(each) for each in row] for row in table]
-            for name, table in tables.items()
-        },
-    }
+    places = [steps.at(name) for name in masked]
+    rows = masked.values()
+    return Specificity(
+        functions=tuple(masked),
+        heads=tuple(len(masks.heads) for masks in rows),
+        accuracy_change=tuple(
+            tuple(masks.change("exact", at).mean for at in places) for masks in rows
+        ),
+        change=tuple(tuple(masks.change("logprob", at) for at in places) for masks in rows),
+        difference=tuple(tuple(masks.difference("logprob", at) for at in places) for masks in rows),
+    )
 
 
-def order(masked: dict[str, Masks], steps: Steps) -> list[dict[str, Any]]:
+def order(masked: dict[str, Masks], steps: Steps) -> tuple[OrderRow, ...]:
     """Mask each low-order function's heads, measure every high-order function, and all of them.
 
     Functions that are not among the eight have no order.
@@ -135,15 +129,15 @@ def order(masked: dict[str, Masks], steps: Steps) -> list[dict[str, Any]]:
         for measured in [*([each] for each in high), *([high] if len(high) > 1 else [])]:
             at = steps.at(*measured)
             rows.append(
-                {
-                    "masked": name,
-                    "measured": measured[0] if len(measured) == 1 else "high order",
-                    "heads": len(masked[name].heads),
-                    "change": asdict(masked[name].change("logprob", at)),
-                    "difference": asdict(masked[name].difference("logprob", at)),
-                }
+                OrderRow(
+                    masked=name,
+                    measured=measured[0] if len(measured) == 1 else "high order",
+                    heads=len(masked[name].heads),
+                    change=masked[name].change("logprob", at),
+                    difference=masked[name].difference("logprob", at),
+                )
             )
-    return rows
+    return tuple(rows)
 
 
 def _pick(values: FloatArray, at: Sequence[int] | None) -> FloatArray:
@@ -158,13 +152,13 @@ def _change(
     *,
     bounded: bool = False,
 ) -> Change:
-    """Mean and interval of values (step), less those of random draws (draw × step)."""
+    """Mean and interval of values (step) minus those of random draws (draw × step)."""
     values = _pick(values, at)
     named = list(questions) if at is None else [questions[i] for i in at]
     if controls is None:
         return mean_change(values, named, bounded=bounded)
     controls = _pick(controls, at)
     draws = len(controls)
-    spread = float(controls.mean(1).std(ddof=1)) / math.sqrt(draws) if draws > 1 else 0.0
+    extra_se = float(controls.mean(1).std(ddof=1)) / math.sqrt(draws) if draws > 1 else 0.0
     values = values - controls.mean(0)
-    return mean_change(values, named, spread, max(draws - 1, 1), bounded=bounded)
+    return mean_change(values, named, extra_se, max(draws - 1, 1), bounded=bounded)

@@ -1,4 +1,4 @@
-"""What a gate matrix makes of a task on questions that no gate has seen."""
+"""How a model answers questions under a gate matrix."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headatlas.models.edit import Edit
 from headatlas.methods.encoding import encode_examples, encode_fitting
+from headatlas.models.edit import Edit
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model
@@ -32,26 +32,26 @@ class Questions:
     def of(
         cls, model: Model, task: Task, split: str, seed: int, limit: int, size: int = 16
     ) -> Questions:
-        """Up to `limit` questions, drawn by the seed, each batch after its own solved examples."""
+        """Up to `limit` questions, drawn by the seed; each batch has its own demonstrations."""
         task = task.for_tokenizer(model.tokenizer)
         batches, names = [], []
-        left = limit
+        remaining = limit
         for batch in task.batches(split, size, seed, epochs=1):
-            used, rows = encode_fitting(model, batch[:left])
+            used, rows = encode_fitting(model, batch[:remaining])
             if rows:
                 batches.append(tuple(rows))
             names += [example.question for example in used]
-            left -= len(batch)
-            if left <= 0:
+            remaining -= len(batch)
+            if remaining <= 0:
                 break
         if not names:
-            encode_examples(model, task, task.prompts(split, seed, limit))  # says that nothing fits
+            encode_examples(model, task, task.prompts(split, seed, limit))  # raises: nothing fits
         return cls(tuple(batches), tuple(names))
 
 
 @dataclass(frozen=True)
 class Answers:
-    """Of every question: mean log-probability of the target, and whether it was given exactly."""
+    """Mean log-probability of every question's target, and whether the model gives it exactly."""
 
     logprob: FloatArray
     exact: FloatArray
@@ -70,22 +70,29 @@ class Answers:
 
 
 Keep = Callable[[str, Callable[[], Any]], Any]
-"""Gives a piece of a check as plain data, by its name: stored from before, or computed now."""
+"""Gives a named piece of a check as plain data: stored from before, or computed and kept."""
+
+Report = Callable[[int, str], None]
+"""Called with the number of steps just finished and a few words on them."""
 
 
-def anew(name: str, compute: Callable[[], Any]) -> Any:
-    """A piece that is computed every time."""
+def compute_always(name: str, compute: Callable[[], Any]) -> Any:
+    """A `Keep` that keeps nothing."""
     return compute()
+
+
+def no_report(steps: int, words: str) -> None:
+    """A `Report` that nobody reads."""
 
 
 @torch.no_grad()
 def answer(
-    model: Model, questions: Questions, gate: Tensor | None, baseline: Tensor | None = None
+    model: Model, questions: Questions, gate: Tensor | None, replacement: Tensor | None = None
 ) -> Answers:
-    """Ask the questions under a gate matrix (layer × head), or the untouched model."""
-    edit = Edit() if gate is None else Edit(gate=gate, baseline=baseline)
+    """Score the questions under a gate matrix (layer × head), or with the untouched model."""
+    edit = Edit() if gate is None else Edit(gate=gate, replacement=replacement)
     scores = [model.score(batch, edit) for batch in questions.batches]
     return Answers(
-        np.concatenate([each.mean().double().cpu().numpy() for each in scores]),
-        np.concatenate([each.exact().cpu().numpy().astype(float) for each in scores]),
+        np.concatenate([score.mean().double().cpu().numpy() for score in scores]),
+        np.concatenate([score.exact().cpu().numpy().astype(float) for score in scores]),
     )

@@ -12,15 +12,15 @@ import torch
 
 from headatlas.checks.measure import Answers
 from headatlas.errors import TaskError
-from headatlas.models.edit import Edit
 from headatlas.methods.encoding import encode_fitting
+from headatlas.models.edit import Edit
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model
     from headatlas.models.tokens import Tokens
     from headatlas.tasks import Task
 
-QUESTIONS_A_PASS = 16
+QUESTIONS_PER_PASS = 16
 
 
 @dataclass(frozen=True)
@@ -40,19 +40,19 @@ class Steps:
         limit: int | None = None,
         seed: int = 0,
     ) -> Steps:
-        """The test steps of up to `limit` questions, which the seed draws."""
+        """The test steps of up to `limit` questions, drawn by the seed."""
         task = task.for_tokenizer(model.tokenizer)
-        asked = [each for each in task.prompts("test") if each.function in functions]
-        names = list(dict.fromkeys(each.question for each in asked))
-        chance = random.Random(f"{task.questions_hash} steps {seed}")
-        kept = set(chance.sample(names, min(limit or len(names), len(names))))
-        used, rows = encode_fitting(model, [each for each in asked if each.question in kept])
+        examples = [each for each in task.prompts("test") if each.function in functions]
+        names = list(dict.fromkeys(each.question for each in examples))
+        rng = random.Random(f"{task.questions_hash} steps {seed}")
+        kept = set(rng.sample(names, min(limit or len(names), len(names))))
+        used, rows = encode_fitting(model, [each for each in examples if each.question in kept])
         for name in functions:
-            found = len({each.question for each in used if each.function == name})
-            if found < 2:
+            count = len({each.question for each in used if each.function == name})
+            if count < 2:
                 raise TaskError(
-                    f"'{name}' has {found} of the drawn test questions of '{task.name}': too few "
-                    "to measure. Ask more questions."
+                    f"'{name}' has only {count} of the sampled test questions of '{task.name}', "
+                    "too few to measure: use more questions."
                 )
         return cls(
             tuple(rows), tuple(str(e.function) for e in used), tuple(e.question for e in used)
@@ -73,19 +73,19 @@ class Steps:
 
 
 Answering = Callable[[str, Steps, Edit], Answers]
-"""Answers steps under an edit; the name tells the pass apart from all others of a check."""
+"""Answers steps under an edit; the name identifies the pass among all passes of a check."""
 
 
 @torch.no_grad()
 def answer_steps(model: Model, steps: Steps, edit: Edit) -> Answers:
-    """Ask all steps, several questions in a pass: later steps start with the earlier ones."""
+    """Score all steps, several questions per pass: later steps start with the earlier ones."""
     logprob, exact = np.zeros(len(steps.rows)), np.zeros(len(steps.rows))
     by_question: dict[str, list[int]] = {}
     for number, question in enumerate(steps.questions):
         by_question.setdefault(question, []).append(number)
-    asked = list(by_question.values())
-    for start in range(0, len(asked), QUESTIONS_A_PASS):
-        numbers = [n for each in asked[start : start + QUESTIONS_A_PASS] for n in each]
+    groups = list(by_question.values())
+    for start in range(0, len(groups), QUESTIONS_PER_PASS):
+        numbers = [n for group in groups[start : start + QUESTIONS_PER_PASS] for n in group]
         scores = model.score([steps.rows[n] for n in numbers], edit)
         logprob[numbers] = scores.mean().double().cpu().numpy()
         exact[numbers] = scores.exact().double().cpu().numpy()

@@ -3,44 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from headatlas.checks.measure import Answers
-from headatlas.stats.clustered import Change, mean_change
+from headatlas.checks.results.functions import PooledStrength, StrengtheningRow
+from headatlas.stats.intervals import mean_change
 
 STRENGTHS = (-1.0, 0.5, 1.0, 2.0)
 """Multiples of the direction that are added; the negative one should do the opposite."""
 
 MAIN_STRENGTH = 1.0
 
-Pushed = tuple[str, float, int, Answers, Answers, Sequence[str]]
-"""Function, strength, number of heads, answers before and after, and their questions."""
+
+@dataclass(frozen=True)
+class Pushed:
+    """Answers to a function's steps before and after its heads were pushed along its direction."""
+
+    function: str
+    strength: float
+    heads: int
+    before: Answers
+    after: Answers
+    questions: tuple[str, ...]
+
+    def row(self) -> StrengtheningRow:
+        """What the push does to the function's steps."""
+        exact = self.after.exact - self.before.exact
+        return StrengtheningRow(
+            function=self.function,
+            heads=self.heads,
+            strength=self.strength,
+            change=mean_change(self.after.logprob - self.before.logprob, self.questions),
+            accuracy=float(self.before.exact.mean()),
+            accuracy_change=mean_change(exact, self.questions, bounded=True),
+        )
 
 
-def strengthening_row(
-    function: str,
-    strength: float,
-    heads: int,
-    before: Answers,
-    after: Answers,
-    questions: Sequence[str],
-) -> dict[str, Any]:
-    """What shifting a function's heads along its direction does to its steps, as plain data."""
-    return {
-        "function": function,
-        "heads": heads,
-        "strength": strength,
-        "change": asdict(mean_change(after.logprob - before.logprob, questions)),
-        "accuracy": float(before.exact.mean()),
-        "accuracy_change": asdict(mean_change(after.exact - before.exact, questions, bounded=True)),
-    }
-
-
-def pooled_strengthening(found: Sequence[Pushed]) -> Change:
-    """Over all steps: what pushing their own function's heads does."""
-    changes = [after.logprob - before.logprob for _, _, _, before, after, _ in found]
-    questions = [question for each in found for question in each[-1]]
-    return mean_change(np.concatenate(changes), questions)
+def pooled_strengthening(pushed: Sequence[Pushed], strength: float) -> PooledStrength:
+    """Over all steps: what pushing their own function's heads with one strength does."""
+    pushes = [push for push in pushed if push.strength == strength]
+    changes = [push.after.logprob - push.before.logprob for push in pushes]
+    questions = [question for push in pushes for question in push.questions]
+    return PooledStrength(strength, mean_change(np.concatenate(changes), questions))

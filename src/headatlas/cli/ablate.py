@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+import headatlas as ha
 from headatlas.cli import options as given
-from headatlas.cli.screen import waiting
+from headatlas.cli.top import finish
 
 
 def ablate(
@@ -18,19 +19,18 @@ def ablate(
         str | None, typer.Option(help="Only these heads, as LAYER.HEAD: 3.5,4.0 (default: all).")
     ] = None,
     examples: Annotated[
-        int, typer.Option(min=2, help="So many test questions of the task, drawn by the seed.")
+        int, typer.Option(min=2, help="Number of test examples, drawn by the seed.")
     ] = 32,
-    seeds: Annotated[
-        int, typer.Option(min=1, help="Draw the solved examples anew so many times.")
-    ] = 1,
+    seeds: given.Seeds = 1,
+    baseline: given.Baseline = True,
     model: given.ModelOptions,
     files: given.FileOptions,
 ) -> None:
     """Remove every head alone and measure how the task changes.
 
     The map's `effect` is the change of the mean target log-probability when a head is removed:
-    negative where the task needs the head. Running the same command again goes on where it
-    stopped.
+    negative where the task needs the head. Each seed draws its own questions and demonstrations.
+    Running the same command again continues where it stopped.
 
     \b
     Examples:
@@ -39,14 +39,10 @@ def ablate(
       headatlas ablate --task antonym:instruction --out atlas
       headatlas ablate --heads 0.3,12.7 --out atlas
     """
-    with waiting("starting"):
-        from headatlas.cli.work import load_verified, name_files, run_and_draw, write_run
-        from headatlas.methods import Ablation
-        from headatlas.runs.store import Store
-
-    method = Ablation(heads=given.parse_heads(heads), examples=examples)
-    chosen = files.load(task, model.download)
-    Store(out).check()
-    loaded, checks = load_verified(model)
-    run, written = run_and_draw(loaded, checks, chosen, method, seeds, out)
-    name_files([*written, write_run(out, [run])])
+    chosen = given.parse_heads(heads)
+    subject = files.load(task, model.download)
+    with model.atlas(out) as atlas:
+        method = ha.Ablation(heads=chosen, examples=examples)
+        head_map = atlas.map(method, subject, seeds, baseline=baseline)
+        atlas.draw(head_map)
+    finish(atlas, [head_map])

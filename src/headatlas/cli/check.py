@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
+import headatlas as ha
 from headatlas.cli import options as given
-from headatlas.runs.reload import StoredModelOptions
-from headatlas.cli.screen import note, waiting
-from headatlas.errors import HeadAtlasError
+from headatlas.cli.screen import name_files, note, say, shortened, stdout, table
+
+VERDICTS = {True: "more", False: "less", None: "unclear"}
 
 
 def check(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")],
+    folder: given.Folder,
     *,
     task: Annotated[
         list[str] | None,
         typer.Option("--task", "-t", help="Only these tasks; those from files must be named."),
     ] = None,
-    map_name: Annotated[
-        str | None, typer.Option("--map", help="Only this map of the folder.")
-    ] = None,
+    map_name: given.MapNames = None,
     questions: Annotated[
         int,
-        typer.Option(min=2, help="Test questions of each map; toggling asks half as many a seed."),
+        typer.Option(min=2, help="Test questions per map; toggling uses half per seed."),
     ] = 64,
-    model: StoredModelOptions,
+    model: given.StoredModelOptions,
     files: given.FileOptions,
 ) -> None:
     """Is a map true? Causal checks of the gating and probing maps in a folder, on test questions.
@@ -39,67 +37,102 @@ def check(
 
     Probing. A function's heads are masked, and as many random heads of the same layers; the heads
     of each function are masked and all functions measured; heads are pushed along their function's
-    direction. A function whose heads do no more than random ones is marked so in its map.
+    direction. A function whose heads do no more than random ones is marked in its figures.
 
-    Results and figures go into DIR; a map that was checked before is not asked again.
+    Results and figures go into DIR; a map that was checked before is not checked again.
 
     \b
     Examples:
       headatlas check atlas
       headatlas check atlas --task math --questions 32
     """
-    with waiting("starting"):
-        from headatlas.runs.reload import checkable_maps, load_verified_for, of_tasks, task_of
-        from headatlas.cli.check_functions import ask_functions, show_functions
-        from headatlas.cli.check_gating import ask_gating, show_gating
-        from headatlas.cli.work import name_files
-        from headatlas.maps.roles import is_gating
-        from headatlas.runs.store import Store
+    tasks = {each.name: each for each in (files.load(name, model.download) for name in task or [])}
+    with model.atlas(folder) as atlas:
+        results = []
+        maps = _chosen(atlas, map_name, tasks)
+        for head_map in maps:
+            try:
+                own = tasks.get(str(head_map.provenance["task"]))
+                result = atlas.check(head_map, own, questions=questions)
+            except ha.HeadAtlasError as error:
+                if len(maps) == 1:
+                    raise
+                note(str(error))
+                continue
+            results.append(result)
+            marked = [atlas.load(head_map.name)] if isinstance(result, ha.FunctionCheck) else []
+            atlas.draw(result, *marked)
+        if not results:
+            raise ha.HeadAtlasError(f"no map in {folder} could be checked.")
+    for result in results:
+        show_result(result)
+    name_files(atlas.files)
 
-    named = [files.load(name, model.download) for name in task or []]
-    maps = checkable_maps(folder, map_name)
-    if named:
-        maps = of_tasks(maps, named, folder)
-    store = Store(folder)
-    loaded = None
-    written: list[Path] = []
-    for name, drawn in maps.items():
-        if loaded is None or loaded.fingerprint != drawn.provenance["model_hash"]:
-            loaded = load_verified_for(drawn, model)
-        asked = task_of(drawn, loaded, named, files)
-        if asked is None:
-            continue
-        ask, show = (
-            (ask_gating, show_gating) if is_gating(drawn) else (ask_functions, show_functions)
+
+def _chosen(atlas: ha.Atlas, names: list[str] | None, tasks: dict[str, ha.Task]) -> list[ha.Map]:
+    """The maps to check: those named, or all of the tasks that have a check."""
+    maps = [atlas.load(name) for name in names or atlas.names]
+    checkable = [head_map for head_map in maps if names or atlas.can_check(head_map)]
+    if not checkable:
+        raise ha.HeadAtlasError(
+            f"there is no gating or probing map in {atlas.folder}: run 'headatlas gate' or "
+            "'headatlas probe' first."
         )
-        subject: dict[str, Any] = {
-            "map": name,
-            "map_hash": drawn.digest,
-            "questions": questions,
-        }
-        result = finished_check(folder / "checks" / f"{name}.json", subject)
-        if result is None:
-            found = ask(loaded, asked, drawn, questions, store, subject)
-            named_by = {"task": asked.name, "model": drawn.provenance["model"]}
-            result = subject | named_by | found | {"asked": questions}
-        written.append(store.write_json(f"checks/{name}.json", result))
-        written += show(result, name, store)
-    if not written:
-        raise HeadAtlasError(f"no map in {folder} could be checked.")
-    name_files(written)
+    have = dict.fromkeys(str(head_map.provenance["task"]) for head_map in checkable)
+    for name in tasks:
+        if name not in have:
+            raise ha.HeadAtlasError(
+                f"there is no such map of '{name}' in {atlas.folder}: it has {', '.join(have)}."
+            )
+    return [head_map for head_map in checkable if not tasks or head_map.provenance["task"] in tasks]
 
 
-def finished_check(path: Path, subject: dict[str, Any]) -> dict[str, Any] | None:
-    """The stored check of this very map with as many questions or more, if there is one."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    if not isinstance(found, dict) or found.get("map_hash") != subject["map_hash"]:
-        return None
-    asked = found.get("asked", found.get("questions"))  # a suite may have fewer than were asked for
-    if not isinstance(asked, int) or asked < subject["questions"]:
-        return None
-    more = f" with {asked} questions" if asked > subject["questions"] else ""
-    note(f"the map {subject['map']} was checked before{more}: that check is shown again")
-    return found
+def show_result(result: ha.Result) -> None:
+    """Print what a check found."""
+    if isinstance(result, ha.GatingCheck):
+        show_held_out(result.about.task, result.held_out)
+    elif isinstance(result, ha.FunctionCheck):
+        show_masking(result)
+    for line in result.summary():
+        say(line)
+
+
+def show_held_out(task: str, rows: Sequence[Any]) -> None:
+    """Print the losses under all gates."""
+    say(f"{task}: {rows[0].questions} test questions, loss in nats per token")
+    columns = ("gates", "heads on", "loss", "accuracy", "change of loss", "95 %", "better seeds")
+    shown = table(*columns, left=("gates",))
+    for row in rows:
+        plain = row.gates == "untouched"
+        shown.add_row(
+            row.gates,
+            f"{row.heads_on:.0%}",
+            f"{row.loss:.3f}",
+            f"{row.accuracy:.0%}",
+            "" if plain else f"{row.change:+.3f}",
+            "" if plain else f"{row.low:+.3f} … {row.high:+.3f}",
+            "" if plain else f"{row.better} of {row.seeds}",
+        )
+    stdout.print(shown)
+
+
+def show_masking(result: ha.FunctionCheck) -> None:
+    """Print what masking a function's heads does to the function, against random heads."""
+    say(
+        f"{result.about.task}, {result.questions} test questions: change of log P (nats per token) "
+        "when a function's first heads are masked (* those before the elbow), beside "
+        f"{result.draws} draws of random heads; right: exact answers and their change"
+    )
+    columns = ("function", "heads", "own", "random", "difference, 95 %", "right", "matter")
+    shown = table(*columns, left=("function", "matter"))
+    for row in result.masking:
+        shown.add_row(
+            shortened(row.function),
+            f"{row.heads}{'*' if row.elbow else ' '}",
+            f"{row.change.mean:+.2f}",
+            f"{row.control:+.2f}",
+            f"{row.difference.low:+.2f} … {row.difference.high:+.2f}",
+            f"{row.accuracy:.0%} {row.accuracy_change.mean:+.0%}",
+            VERDICTS[row.holds],
+        )
+    stdout.print(shown)

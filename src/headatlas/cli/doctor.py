@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
 import typer
 from rich.table import Table
 
+import headatlas as ha
 from headatlas.cli import options as given
 from headatlas.cli.screen import duration, size, stdout, waiting
 
-if TYPE_CHECKING:
-    from headatlas.models.model import Model
-    from headatlas.models.heads.verify import Check
-    from headatlas.runs.estimate import Estimate
 
-
-def doctor(
-    *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
-    model: given.ModelOptions,
-) -> None:
-    """Say what a model is made of, whether its heads can be edited, and what work will cost.
+def doctor(*, as_json: given.Json = False, model: given.ModelOptions) -> None:
+    """Show what a model is made of, whether its heads can be edited, and what work will cost.
 
     The exit code is 2 if a check fails.
 
@@ -34,13 +27,10 @@ def doctor(
     """
     loaded = model.load()
     with waiting("verifying"):
-        from headatlas.models.heads.verify import verify
-        from headatlas.runs.estimate import estimate
-
-        checks = verify(loaded)
+        checks = ha.verify(loaded)
     healthy = all(check.passed for check in checks)
     with waiting("measuring"):
-        costs = estimate(loaded) if healthy else []
+        costs = ha.estimate(loaded) if healthy else []
     if as_json:
         typer.echo(json.dumps(_as_data(loaded, checks, costs), indent=1, ensure_ascii=False))
     else:
@@ -51,7 +41,7 @@ def doctor(
         raise typer.Exit(2)
 
 
-def _as_data(model: Model, checks: tuple[Check, ...], costs: list[Estimate]) -> dict[str, Any]:
+def _as_data(model: ha.Model, checks: Sequence[Any], costs: Sequence[Any]) -> dict[str, Any]:
     return {
         "spec": model.spec.as_dict(),
         "hash": model.fingerprint,
@@ -64,13 +54,13 @@ def _as_data(model: Model, checks: tuple[Check, ...], costs: list[Estimate]) -> 
     }
 
 
-def _print_spec(model: Model) -> None:
+def _print_spec(model: ha.Model) -> None:
     spec = model.spec
     missing = [i for i, layer in enumerate(spec.layers) if layer is None]
     rows = {
         "model": f"{spec.name} ({spec.architecture})",
         "layers": f"{spec.n_layers}" + (f", without attention: {missing}" if missing else ""),
-        "query heads": f"{spec.n_heads} a layer, {len(spec.heads())} in all",
+        "query heads": f"{spec.n_heads} per layer, {len(spec.heads())} in all",
         "key/value heads": str(spec.n_kv_heads),
         "d_head": str(spec.d_head),
         "parameters": f"{spec.parameters:,}",
@@ -82,24 +72,26 @@ def _print_spec(model: Model) -> None:
         "shared prefixes": "computed once" if model.continues_from_cache else "not supported",
         "hash": model.fingerprint[:16],
     }
-    table = Table(show_header=False, box=None)
+    shown = Table(show_header=False, box=None)
     for name, value in rows.items():
-        table.add_row(name, value)
-    stdout.print(table)
+        shown.add_row(name, value)
+    stdout.print(shown)
 
 
-def _print_checks(checks: tuple[Check, ...]) -> None:
-    table = Table("", "check", "found", title="Verification", title_justify="left")
+def _print_checks(checks: Sequence[Any]) -> None:
+    shown = Table("", "check", "evidence", title="Verification", title_justify="left")
     for check in checks:
         mark = "[green]yes[/]" if check.passed else "[red]NO[/]"
-        table.add_row(mark, check.question, check.detail)
-    stdout.print(table)
+        shown.add_row(mark, check.question, check.detail)
+    stdout.print(shown)
 
 
-def _print_costs(costs: list[Estimate]) -> None:
+def _print_costs(costs: Sequence[Any]) -> None:
     if not costs:
         return
-    table = Table("work", "time", "memory", title="On this machine, about", title_justify="left")
+    shown = Table(
+        "work", "time", "peak memory", title="On this machine, about", title_justify="left"
+    )
     for cost in costs:
-        table.add_row(cost.work, duration(cost.seconds), size(cost.memory))
-    stdout.print(table)
+        shown.add_row(cost.work, duration(cost.seconds), size(cost.memory))
+    stdout.print(shown)

@@ -9,11 +9,12 @@ from typing import Annotated
 
 import typer
 
-from headatlas import __version__
+from headatlas import HeadAtlasError, __version__
 from headatlas.cli import (
     ablate,
     atlas,
     check,
+    compare,
     contrast,
     doctor,
     export,
@@ -24,10 +25,10 @@ from headatlas.cli import (
     task_baseline,
     task_check,
     task_show,
+    top,
 )
-from headatlas.cli.grouped import grouped
-from headatlas.cli.screen import stderr
-from headatlas.errors import HeadAtlasError
+from headatlas.cli.options import grouped
+from headatlas.cli.screen import NoteHandler, stderr
 
 app = typer.Typer(
     name="headatlas",
@@ -42,13 +43,15 @@ app.command("ablate")(grouped(ablate.ablate))
 app.command("gate")(grouped(gate.gate))
 app.command("probe")(grouped(probe.probe))
 app.command("contrast")(grouped(contrast.contrast))
+app.command("top")(grouped(top.top))
 app.command("check")(grouped(check.check))
+app.command("compare")(grouped(compare.compare))
+app.command("plot")(grouped(plot.plot))
 app.command("export")(grouped(export.export))
 app.command("doctor")(grouped(doctor.doctor))
-app.command("plot")(grouped(plot.plot))
 app.command("list")(grouped(listing.list_things))
 
-task = typer.Typer(help="Look at tasks: what is asked, is a file sound, can the model do it?")
+task = typer.Typer(help="Look at tasks: what the model is given, is a file sound, can it be done?")
 task.command("show")(grouped(task_show.show))
 task.command("check")(grouped(task_check.check))
 task.command("baseline")(grouped(task_baseline.baseline))
@@ -81,7 +84,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal may not know every letter
             stream.reconfigure(errors="backslashreplace")
-    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    logging.basicConfig(level=logging.WARNING, handlers=[NoteHandler()])
     try:
         app()
     except HeadAtlasError as error:
@@ -92,6 +95,6 @@ def main() -> None:
             raise
         words = "stopped"
         if sys.argv[1:2] and sys.argv[1] in RESUMABLE:
-            words += "; what is finished is kept, and the same command goes on from there"
+            words += "; what is finished is kept, and the same command continues from there"
         stderr.print(f"{words}.", highlight=False)
         sys.exit(1)

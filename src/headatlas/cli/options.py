@@ -1,26 +1,25 @@
-"""Options that several commands share."""
+"""Options that several commands share, and how a group of them becomes one parameter."""
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
+from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from headatlas.cli.screen import waiting
-from headatlas.errors import HeadAtlasError
+import headatlas as ha
+from headatlas.cli.screen import Display, waiting
 
-if TYPE_CHECKING:
-    from headatlas.models.model import Model
-    from headatlas.tasks import Task
-    from headatlas.tasks.files.columns import How
-
+EMBEDDED = "smollm2-135m"
 ModelName = Annotated[
-    str,
-    typer.Option("--model", "-m", help="Hub name, folder, .gguf file, or smollm2-135m (embedded)."),
+    str, typer.Option("--model", "-m", help=f"Hub name, folder, .gguf file, or {EMBEDDED}.")
 ]
 TaskName = Annotated[
     str,
@@ -31,107 +30,124 @@ TaskName = Annotated[
         "or :only=FUNCTION.",
     ),
 ]
-Columns = Annotated[
-    str | None,
-    typer.Option(help="Names of a file's columns: prompt=question,target=answer."),
-]
-FileFormat = Annotated[
-    str | None,
+TaskNames = Annotated[
+    list[str] | None,
     typer.Option(
-        "--format",
-        help="What a file's records are: columns, function-vectors, blimp, gsm8k, cogqa, "
-        "big-bench (default: as its first record shows).",
+        "--task", "-t", help="As in 'headatlas ablate'; may be repeated (default: singular-plural)."
     ),
 ]
-Template = Annotated[
-    str | None,
-    typer.Option(help=r"How a file's rows are written: 'Q: {prompt}\nA: {target}'."),
-]
-Instruction = Annotated[
-    str | None, typer.Option(help="What a file's task is, for the form :instruction.")
-]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of an atlas.")]
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")]
-Device = Annotated[
-    str | None, typer.Option(help="Torch device; default: an accelerator if there is one.")
+Seeds = Annotated[int, typer.Option(min=1, help="Number of seeds.")]
+MapNames = Annotated[
+    list[str] | None,
+    typer.Option("--map", help="Any unambiguous part of a map's name; may be repeated."),
 ]
-Dtype = Annotated[str | None, typer.Option(help="float32, bfloat16 or float16.")]
-Attention = Annotated[
-    str | None, typer.Option(help="Attention kernel: sdpa, eager, flash_attention_2, …")
+MapName = Annotated[str | None, typer.Option("--map", help="Any unambiguous part of a map's name.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Download = Annotated[bool, typer.Option("--download", help="Allow downloads from the hub.")]
+Baseline = Annotated[
+    bool,
+    typer.Option("--baseline/--no-baseline", help="First measure what the untouched model can do."),
 ]
-DeviceMap = Annotated[
-    str | None, typer.Option(help="Spread the model over devices, e.g. auto (as transformers).")
-]
-Loader = Callable[[str], "Task"]
-Download = Annotated[bool, typer.Option("--download", help="Allow getting things from the hub.")]
 
 
 @dataclass(frozen=True)
 class ModelOptions:
     """Which model, and how it is loaded."""
 
-    model: ModelName = "smollm2-135m"
-    device: Device = None
-    dtype: Dtype = None
-    attention: Attention = None
-    device_map: DeviceMap = None
+    model: ModelName = EMBEDDED
+    device: Annotated[
+        str | None, typer.Option(help="Torch device (default: an accelerator if there is one).")
+    ] = None
+    dtype: Annotated[str | None, typer.Option(help="float32, bfloat16 or float16.")] = None
+    attn_implementation: Annotated[
+        str | None, typer.Option(help="sdpa, eager, flash_attention_2, … (as transformers).")
+    ] = None
+    device_map: Annotated[
+        str | None, typer.Option(help="Spread the model over devices, e.g. auto (as transformers).")
+    ] = None
     download: Download = False
 
-    def load(self) -> Model:
-        """Load the model, with something to look at meanwhile."""
+    @contextmanager
+    def atlas(self, folder: Path) -> Iterator[ha.Atlas]:
+        """The atlas of a folder with this model; its progress is shown."""
         with waiting("starting"):
-            from headatlas.models.load.loader import load_model
+            make = ha.Atlas  # imports torch and transformers
+        with Display() as display:
+            yield make(folder, self.model or None, progress=display, **self._how())
+
+    def load(self) -> ha.Model:
+        """The model itself."""
         with waiting(f"loading {self.model} (a GGUF file is converted once, which takes longer)"):
-            return load_model(
-                self.model,
-                device=self.device,
-                dtype=self.dtype,
-                attn_implementation=self.attn_implementation,
-                device_map=self.device_map,
-                download=self.download,
-            )
+            return ha.load_model(self.model, **self._how())
+
+    def _how(self) -> dict[str, Any]:
+        return {
+            "device": self.device,
+            "dtype": self.dtype,
+            "attn_implementation": self.attn_implementation,
+            "device_map": self.device_map,
+            "download": self.download,
+        }
+
+
+@dataclass(frozen=True)
+class StoredModelOptions(ModelOptions):
+    """Which model: the one that a map was made from, unless another place is named."""
+
+    model: Annotated[
+        str, typer.Option("--model", "-m", help="Where the map's model is, if not as the map says.")
+    ] = ""
 
 
 @dataclass(frozen=True)
 class FileOptions:
     """How a task file is read."""
 
-    columns: Columns = None
-    file_format: FileFormat = None
-    template: Template = None
-    instruction: Instruction = None
+    columns: Annotated[
+        str | None, typer.Option(help="Names of a file's columns: prompt=question,target=answer.")
+    ] = None
+    file_format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="What a file's records are: columns, function-vectors, blimp, gsm8k, cogqa, "
+            "big-bench (default: as its first record shows).",
+        ),
+    ] = None
+    template: Annotated[
+        str | None, typer.Option(help=r"How rows are written: 'Q: {prompt}\nA: {target}'.")
+    ] = None
+    instruction: Annotated[
+        str | None, typer.Option(help="What a file's task is, for the form :instruction.")
+    ] = None
 
-    def load(self, task: str, download: bool) -> Task:
+    def load(self, task: str, download: bool) -> ha.Task:
         """The task of a name, read in this way if it is a file."""
-        from headatlas.tasks import load_task
+        return ha.load_task(task, download=download, **self.how())
 
-        return load_task(
-            task,
-            columns=self.mapped(),
-            template=_typed(self.template),
-            instruction=_typed(self.instruction),
-            file_format=self.file_format,
-            download=download,
-        )
+    def how(self) -> dict[str, Any]:
+        """How to read, as `load_task` takes it."""
+        return {
+            "columns": self._columns(),
+            "template": _typed(self.template),
+            "instruction": _typed(self.instruction),
+            "file_format": self.file_format,
+        }
 
-    def how(self) -> How:
-        """How to read, as the readers take it."""
-        from headatlas.tasks.files.columns import How
-
-        return How(self.mapped(), _typed(self.template), _typed(self.instruction))
-
-    def mapped(self) -> dict[str, str]:
-        """Our names of columns with the file's."""
-        mapped: dict[str, str] = {}
+    def _columns(self) -> dict[str, str]:
+        columns: dict[str, str] = {}
         for pair in filter(None, (part.strip() for part in (self.columns or "").split(","))):
             ours, equals, theirs = (part.strip() for part in pair.partition("="))
             if not (ours and equals and theirs):
-                raise HeadAtlasError(
+                raise ha.HeadAtlasError(
                     f"'{pair}' maps no column: write OURS=THEIRS, such as prompt=question."
                 )
-            if ours in mapped:
-                raise HeadAtlasError(f"the column '{ours}' is mapped twice in {self.columns}.")
-            mapped[ours] = theirs
-        return mapped
+            if ours in columns:
+                raise ha.HeadAtlasError(f"the column '{ours}' is mapped twice in {self.columns}.")
+            columns[ours] = theirs
+        return columns
 
 
 def _typed(text: str | None) -> str | None:
@@ -145,8 +161,37 @@ def parse_heads(text: str | None) -> tuple[tuple[int, int], ...] | None:
         return None
     heads = []
     for word in filter(None, re.split(r"[,\s]+", text)):
-        found = re.fullmatch(r"(\d+)\.(\d+)", word)
-        if not found:
-            raise HeadAtlasError(f"'{word}' is not a head: write LAYER.HEAD, such as 3.5.")
-        heads.append((int(found[1]), int(found[2])))
+        match = re.fullmatch(r"(\d+)\.(\d+)", word)
+        if not match:
+            raise ha.HeadAtlasError(f"'{word}' is not a head: write LAYER.HEAD, such as 3.5.")
+        heads.append((int(match[1]), int(match[2])))
     return tuple(heads)
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """The command as typer wants it: a parameter whose type is a dataclass becomes its fields."""
+    hints = get_type_hints(command, include_extras=True)
+    parameters: list[Parameter] = []
+    groups: dict[str, Any] = {}
+    for parameter in inspect.signature(command).parameters.values():
+        kind = hints[parameter.name]
+        if not is_dataclass(kind):
+            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=kind))
+            continue
+        groups[parameter.name] = kind
+        own = get_type_hints(kind, include_extras=True)
+        parameters += [
+            Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default, annotation=own[f.name])
+            for f in fields(kind)
+        ]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        for name, kind in groups.items():
+            given[name] = kind(**{f.name: given.pop(f.name) for f in fields(kind)})
+        command(**given)
+
+    del run.__wrapped__
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+import threading
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -16,21 +20,33 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Table
 
+if TYPE_CHECKING:
+    import headatlas as ha
 
-class Move(Protocol):
-    """Moves a progress bar on by some steps, and says what is going on."""
-
-    def __call__(self, steps: int, words: str = "", /) -> None: ...
-
+EVERY = 30.0
+"""Seconds between the plain lines that stand for a progress bar where there is no terminal."""
 
 stdout = Console(emoji=False)
 stderr = Console(stderr=True, emoji=False)
 
 
-def note(what: str) -> None:
+def say(text: str, style: str = "") -> None:
+    """Print a line as it is."""
+    stdout.print(text, style=style, highlight=False, markup=False, soft_wrap=True)
+
+
+def note(text: str) -> None:
     """Something that the user should know; the work goes on."""
-    stderr.print(f"note: {what}", highlight=False, markup=False, soft_wrap=True)
+    stderr.print(f"note: {text}", highlight=False, markup=False, soft_wrap=True)
+
+
+class NoteHandler(logging.Handler):
+    """Prints what the library logs as notes."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        note(record.getMessage())
 
 
 @contextmanager
@@ -40,26 +56,90 @@ def waiting(what: str) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def progress_bar(what: str, total: int | None) -> Iterator[Move]:
-    """A bar with the time left; what is inside gets a function to move it."""
-    bar = Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=stderr,
-    )
-    with bar:
-        task = bar.add_task(what, total=total)
+class Display:
+    """Shows progress: bars with the time left in a terminal, else a plain line now and then."""
 
-        def move(steps: int, words: str = "", /) -> None:
-            description = f"{what}: {words}" if words else None
-            bar.update(task, advance=steps, description=description)
+    def __init__(self) -> None:
+        self._works: dict[str, tuple[float, ha.Progress]] = {}
+        self._lock = threading.Lock()
+        self._bars: Progress | None = None
+        self._ids: dict[str, Any] = {}
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
 
-        yield move
+    def __enter__(self) -> Display:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stop.set()
+        if self._bars is not None:
+            self._bars.stop()
+
+    def __call__(self, progress: ha.Progress) -> None:
+        """Take news from the library."""
+        with self._lock:
+            begun, _ = self._works.get(progress.work, (time.monotonic(), progress))
+            self._works[progress.work] = (begun, progress)
+            if stderr.is_terminal:
+                self._show_bar(progress)
+            elif self._thread is None:
+                self._thread = threading.Thread(target=self._print_lines, daemon=True)
+                self._thread.start()
+            if progress.finished:
+                del self._works[progress.work]
+
+    def _show_bar(self, progress: ha.Progress) -> None:
+        if self._bars is None:
+            columns = (TextColumn("{task.description}", markup=False), BarColumn())
+            times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+            self._bars = Progress(*columns, MofNCompleteColumn(), *times, console=stderr)
+        if progress.work not in self._ids:
+            self._bars.start()
+            self._ids[progress.work] = self._bars.add_task(progress.work, total=progress.total)
+        words = f"{progress.work}: {progress.detail}" if progress.detail else progress.work
+        total = None if progress.total is None else max(progress.total, progress.done)
+        self._bars.update(
+            self._ids[progress.work], completed=progress.done, total=total, description=words
+        )
+        if progress.finished:
+            self._bars.stop_task(self._ids.pop(progress.work))
+            if not self._ids:
+                self._bars.stop()
+                self._bars = None
+
+    def _print_lines(self) -> None:
+        while not self._stop.wait(EVERY):
+            with self._lock:
+                lines = [_line(begun, progress) for begun, progress in self._works.values()]
+            for line in lines:
+                stderr.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _line(begun: float, progress: ha.Progress) -> str:
+    """What, how far, how long still."""
+    seconds = time.monotonic() - begun
+    words = f" ({progress.detail})" if progress.detail else ""
+    if not progress.total:
+        return f"{progress.work}: {duration(seconds)} so far{words}"
+    total = max(progress.total, progress.done)
+    left = "unknown"
+    if progress.done:
+        left = duration(seconds / progress.done * (total - progress.done))
+    return f"{progress.work}: {progress.done} of {total}, {left} left{words}"
+
+
+def table(*columns: str, left: Iterable[str] = (), title: str | None = None) -> Table:
+    """A plain table; columns that are not named `left` are aligned to the right."""
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), title=title, title_justify="left")
+    for column in columns:
+        made.add_column(column, justify="left" if column in left else "right", no_wrap=True)
+    return made
+
+
+def name_files(paths: Iterable[Path]) -> None:
+    """End by naming the files that were written."""
+    for path in paths:
+        say(f"wrote {path}")
 
 
 def duration(seconds: float) -> str:

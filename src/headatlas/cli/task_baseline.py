@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from collections.abc import Sequence
 from math import isfinite
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
+import headatlas as ha
 from headatlas.cli import options as given
-from headatlas.cli.screen import note, progress_bar, stdout
-
-if TYPE_CHECKING:
-    from headatlas.methods.baseline import Baseline
+from headatlas.cli.screen import Display, note, stdout
 
 
 def baseline(
@@ -24,9 +22,9 @@ def baseline(
         list[str] | None, typer.Option("--task", "-t", help="Tasks (default: all built-in ones).")
     ] = None,
     examples: Annotated[
-        int | None, typer.Option(min=2, help="So many test questions a task (default: all).")
+        int | None, typer.Option(min=2, help="Number of test examples per task (default: all).")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    as_json: given.Json = False,
     model: given.ModelOptions,
     files: given.FileOptions,
 ) -> None:
@@ -34,54 +32,57 @@ def baseline(
 
     Of n test examples: the share that is right (95 % interval) and the share that guessing gets;
     the mean log-probability of targets and of shuffled targets, and the difference (95 %). A task
-    is marked where the model is not above chance with 95 % confidence.
+    is "above" chance with 95 % confidence, "AT CHANCE" if shown to be no better, else "unclear".
 
     \b
     Examples:
       headatlas task baseline --task antonym --task ioi
       headatlas task baseline --model my-model.gguf --examples 40
     """
-    from headatlas.tasks import BUILT_IN
-
-    chosen = [files.load(name, model.download) for name in task or BUILT_IN]
-    for each in chosen:
-        each.split("test")
+    tasks = [files.load(name, model.download) for name in task or ha.list_tasks()]
+    total = sum(min(len(each.split("test")), examples or 10**9) for each in tasks)
     loaded = model.load()
-    from headatlas.methods.baseline import measure_baseline
+    baselines = []
+    done = 0
+    with Display() as display:
+        for each in tasks:
 
-    total = sum(min(len(each.split("test")), examples or 10**9) for each in chosen)
-    found = []
-    with progress_bar("asking", total) as advance:
-        for each in chosen:
-            found.append(measure_baseline(loaded, each, limit=examples, progress=advance))
+            def progress(count: int, name: str = each.name) -> None:
+                nonlocal done
+                done += count
+                display(ha.Progress("test examples", done, total, name, finished=done >= total))
+
+            baselines.append(ha.measure_baseline(loaded, each, limit=examples, progress=progress))
     if as_json:
-        typer.echo(json.dumps([_as_data(each) for each in found], indent=1, ensure_ascii=False))
-    else:
-        _print(loaded.spec.name, found)
-        for result in found:
-            if result.too_long:
-                note(f"{result.too_long} questions of {result.task} are too long and left out")
+        rows = [found.as_dict() | _derived(found) for found in baselines]
+        typer.echo(json.dumps(rows, indent=1, ensure_ascii=False))
+        return
+    _print(loaded.spec.name, baselines)
+    for found in baselines:
+        if found.too_long:
+            note(f"{found.too_long} questions of {found.task} are too long and left out")
 
 
-def _as_data(found: Baseline) -> dict[str, object]:
-    return asdict(found) | {"gain": found.gain, "above_chance": found.above_chance}
+def _derived(found: ha.Baseline) -> dict[str, object]:
+    return {"gain": found.gain, "above_chance": found.above_chance, "verdict": found.verdict}
 
 
-def _print(model: str, found: list[Baseline]) -> None:
-    table = Table(title=f"{escape(model)}, untouched", title_justify="left", box=None)
-    table.add_column("task", overflow="fold")
+def _print(model: str, baselines: Sequence[ha.Baseline]) -> None:
+    shown = Table(title=f"{escape(model)}, untouched", title_justify="left", box=None)
+    shown.add_column("task", overflow="fold")
     for heading in ("n", "right", "chance", "log P", "shuffled", "gain"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    for each in found:
-        table.add_row(
-            escape(each.task),
-            str(each.examples),
-            f"{each.accuracy:.0%} ({each.accuracy_low * 100:.0f}–{each.accuracy_high * 100:.0f})",
-            f"{each.chance:.1%}",
-            f"{each.logprob:.2f}",
-            f"{each.shuffled_logprob:.2f}" if isfinite(each.shuffled_logprob) else "–",
-            f"{each.gain_low:+.1f}…{each.gain_high:+.1f}" if isfinite(each.gain_low) else "–",
-            "[green]above[/]" if each.above_chance else "[red]AT CHANCE[/]",
+        shown.add_column(heading, justify="right", no_wrap=True)
+    shown.add_column("", no_wrap=True)
+    for row in baselines:
+        verdict = "[red]AT CHANCE[/]" if row.at_chance else "[yellow]unclear[/]"
+        shown.add_row(
+            escape(row.task),
+            str(row.examples),
+            f"{row.accuracy:.0%} ({row.accuracy_low * 100:.0f}–{row.accuracy_high * 100:.0f})",
+            f"{row.chance:.1%}",
+            f"{row.logprob:.2f}",
+            f"{row.shuffled_logprob:.2f}" if isfinite(row.shuffled_logprob) else "–",
+            f"{row.gain_low:+.1f}…{row.gain_high:+.1f}" if isfinite(row.gain_low) else "–",
+            "[green]above[/]" if row.above_chance else verdict,
         )
-    stdout.print(table)
+    stdout.print(shown)

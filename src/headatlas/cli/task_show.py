@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+import headatlas as ha
 from headatlas.cli import options as given
-from headatlas.cli.screen import note, stdout, waiting
+from headatlas.cli.screen import note, say, stdout, waiting
 
 if TYPE_CHECKING:
-    from headatlas.models.tokens import Tokens
-    from headatlas.tasks import Example
+    from headatlas.runs.preview import PromptPreview
 
 
 def show(
     *,
     task: Annotated[str, typer.Argument(metavar="TASK", help="Task, as for --task.")],
-    n: Annotated[int, typer.Option("--n", "-n", min=1, help="How many prompts.")] = 5,
-    split: Annotated[str, typer.Option(help="examples, train, select or test.")] = "test",
-    seed: Annotated[int, typer.Option(help="Draws the questions and the solved examples.")] = 0,
-    model: given.ModelName = "smollm2-135m",
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of prompts.")] = 5,
+    split: Annotated[str, typer.Option(help="demonstrations, train, select or test.")] = "test",
+    seed: Annotated[int, typer.Option(help="Draws the questions and the demonstrations.")] = 0,
+    model: given.ModelName = given.EMBEDDED,
     download: given.Download = False,
     files: given.FileOptions,
 ) -> None:
@@ -32,30 +32,27 @@ def show(
       headatlas task show antonym:instruction --n 2
       headatlas task show my.csv --columns prompt=question,target=answer
     """
-    from headatlas.tasks import SPLITS
-
     chosen = files.load(task, download)
     chosen.split(split)
     with waiting(f"loading the tokenizer of {model}"):
-        from headatlas.models.load.loader import load_tokenizer
-        from headatlas.models.tokens import encode
-
-        tokenizer, context = load_tokenizer(model, download=download)
-    chosen = chosen.for_tokenizer(tokenizer)
-    for remark in chosen.remarks:
+        shown = ha.preview(chosen, model, n=n, split=split, seed=seed, download=download)
+    for remark in shown.task.remarks:
         note(remark)
-    sizes = ", ".join(f"{len(chosen.splits.get(name, ()))} {name}" for name in SPLITS)
-    stdout.print(f"{chosen.name}: {chosen.description}", markup=False, highlight=False)
-    stdout.print(f"{sizes}; form {chosen.form}; hash {chosen.hash[:16]}", highlight=False)
-    for example in chosen.prompts(split, seed, n):
-        tokens = encode(tokenizer, example.prompt, example.target) if tokenizer else None
-        _print(example, tokens)
-        if tokens and context and len(tokens) > context:
-            note(f"longer than the {context:,} tokens of {model}: methods leave it out")
+    sizes = ", ".join(f"{len(examples)} {name}" for name, examples in shown.task.splits.items())
+    say(f"{shown.task.name}: {shown.task.description}")
+    say(f"{sizes}; form {shown.task.form}; hash {shown.task.hash[:16]}")
+    for prompt in shown.prompts:
+        _print(prompt)
+        if prompt.too_long:
+            note(f"longer than the {shown.context:,} tokens of {model}: methods leave it out")
 
 
-def _print(example: Example, tokens: Tokens | None) -> None:
-    stdout.rule(Text(_facts(example, tokens)), align="left", style="dim")
+def _print(prompt: PromptPreview) -> None:
+    example = prompt.example
+    parts = [example.function] if example.function else []
+    if prompt.prompt_tokens is not None:
+        parts.append(f"{prompt.prompt_tokens} + {prompt.target_tokens} tokens")
+    stdout.rule(Text(" · ".join(parts)), align="left", style="dim")
     text = Text(example.prompt)
     text.append(example.target, style="bold black on green" if stdout.is_terminal else "")
     stdout.print(text, soft_wrap=True)
@@ -68,10 +65,3 @@ def _print(example: Example, tokens: Tokens | None) -> None:
     for name, value in facts.items():
         if value:
             stdout.print(Text(f"  {name:10} {value}", style="dim"), soft_wrap=True, highlight=False)
-
-
-def _facts(example: Example, tokens: Tokens | None) -> str:
-    parts = [example.function] if example.function else []
-    if tokens is not None:
-        parts.append(f"{tokens.target_start} + {len(tokens.target)} tokens")
-    return " · ".join(parts)

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import xarray as xr
 
 from headatlas.errors import MapError
-from headatlas.maps.stored import Stored
+from headatlas.maps.result import Result
 from headatlas.stats.agreement import TOP_K, agreement_of
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from headatlas.maps.map import Map
 
 IMPORTANCE = {"facilitation": 1, "importance": 1, "effect": -1, "gate": -1}
@@ -51,7 +48,7 @@ class AgreementRow:
 
 
 @dataclass(frozen=True)
-class Comparison(Stored):
+class Comparison(Result):
     """Agreement of two or more maps, pair by pair.
 
     >>> comparison = atlas.compare("gating", "ablation")  # doctest: +SKIP
@@ -61,15 +58,10 @@ class Comparison(Stored):
 
     kind: ClassVar[str] = "comparison"
 
+    maps: tuple[str, ...]
     model: str
     task: str
     rows: tuple[AgreementRow, ...]
-
-    def plot(self, **settings: Any) -> Figure:
-        """Draw the correlations with their intervals."""
-        from headatlas.plots import draw
-
-        return draw("agreement", self, **settings)
 
     def summary(self) -> list[str]:
         """A sentence per pair and function."""
@@ -80,12 +72,6 @@ class Comparison(Stored):
             f"(chance {row.top_expected:.0%})"
             for row in self.rows
         ]
-
-    def _repr_html_(self) -> str:
-        from headatlas.plots import figure_html
-
-        lines = "".join(f"<p>{escape(line)}</p>" for line in self.summary())
-        return lines + figure_html("agreement", self)
 
 
 def compare_maps(one: Map, other: Map, *, top_k: int = TOP_K) -> Comparison:
@@ -99,9 +85,7 @@ def compare_maps(one: Map, other: Map, *, top_k: int = TOP_K) -> Comparison:
     return compare_named(_labels(one, other), (one, other), top_k=top_k)
 
 
-def compare_named(
-    labels: Sequence[str], maps: Sequence[Map], *, top_k: int = TOP_K
-) -> Comparison:
+def compare_named(labels: Sequence[str], maps: Sequence[Map], *, top_k: int = TOP_K) -> Comparison:
     """Agreement of every pair of several maps, under the given labels."""
     scores = [importance(head_map) for head_map in maps]
     names = _common_functions(scores)
@@ -117,7 +101,7 @@ def compare_named(
     model, task = (
         " / ".join(dict.fromkeys(str(fact.get(key)) for fact in facts)) for key in ("model", "task")
     )
-    return Comparison(model, task, tuple(rows))
+    return Comparison(tuple(head_map.name for head_map in maps), model, task, tuple(rows))
 
 
 def importance(head_map: Map) -> xr.DataArray:

@@ -92,8 +92,8 @@ class Map:
             int(facts.get("method_version", 0)),
             dict(facts.get("settings", {})),
         )
-        names = (str(facts.get(key, "unknown")) for key in ("model", "task", "method"))
-        return map_name(*names, group)
+        model, task, method = (str(facts.get(key)) for key in ("model", "task", "method"))
+        return map_name(model, task, method, group)
 
     @property
     def digest(self) -> str:

@@ -3,7 +3,7 @@
 | map | ranked by | interval | p-value |
 |---|---|---|---|
 | ablation | fall of log P when the head is removed | over questions | Student's t, Holm |
-| gating | mean facilitation over seeds | bootstrap over seeds (5 or more) | heads shuffled in seeds |
+| gating | mean facilitation over seeds | bootstrap over seeds (5 or more) | heads shuffled |
 | contrast | 1 − mean gate | the same | the same |
 | probing | mean importance, per function | of the next seed | labels shuffled |
 """

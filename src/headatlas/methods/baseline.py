@@ -13,9 +13,9 @@ import numpy as np
 import torch
 
 from headatlas.errors import TaskError
+from headatlas.models.tokens import Tokens, common_prefix
 from headatlas.stats.clustered import mean_interval, mean_se
 from headatlas.stats.intervals import share_interval
-from headatlas.models.tokens import Tokens, common_prefix
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model
@@ -209,7 +209,9 @@ def _shuffle(examples: Sequence[Example], rng: random.Random) -> list[str | None
 
     def other(index: int) -> str | None:
         own = examples[index]
-        later = (examples[order[(place[index] + step) % len(order)]] for step in range(1, len(order)))
+        later = (
+            examples[order[(place[index] + step) % len(order)]] for step in range(1, len(order))
+        )
         elsewhere = None
         for example in later:
             if example.target != own.target:

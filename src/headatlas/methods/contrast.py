@@ -66,7 +66,12 @@ class Contrast:
     def published(cls, **changes: Any) -> Contrast:
         """The schedule of the paper."""
         schedule = cls(
-            steps=500, batch_size=64, learning_rate=(0.1, 0.01), initial=(0.0, 1.0), beta2=0.999, stop_at=None
+            steps=500,
+            batch_size=64,
+            learning_rate=(0.1, 0.01),
+            initial=(0.0, 1.0),
+            beta2=0.999,
+            stop_at=None,
         )
         return replace(schedule, **changes)
 

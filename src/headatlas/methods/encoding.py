@@ -16,9 +16,7 @@ MAX_EMPTY_BATCHES = 100
 """Batches in a row that may hold nothing but examples too long for the model."""
 
 
-def encode_fitting(
-    model: Model, examples: Sequence[Example]
-) -> tuple[list[Example], list[Tokens]]:
+def encode_fitting(model: Model, examples: Sequence[Example]) -> tuple[list[Example], list[Tokens]]:
     """The examples that fit the model's context, maybe none, and their tokens."""
     encoded = model.encode_fitting([(example.prompt, example.target) for example in examples])
     pairs = [

@@ -206,7 +206,9 @@ class Features:
     @property
     def unlabelled(self) -> int:
         """Number of examples without a function."""
-        return sum(each.function is None for split in SPLITS_READ for each in self.task.split(split))
+        return sum(
+            each.function is None for split in SPLITS_READ for each in self.task.split(split)
+        )
 
     @classmethod
     def of(cls, task: Task, parts: Sequence[Map]) -> Features:

@@ -111,7 +111,10 @@ def fit_gates(
         optimizer.zero_grad()
         with torch.enable_grad():
             task_loss = loss(theta.sigmoid(), step)
-            penalty = settings.regularization * theta[exists].clamp(-settings.clamp, settings.clamp).mean()
+            penalty = (
+                settings.regularization
+                * theta[exists].clamp(-settings.clamp, settings.clamp).mean()
+            )
             (task_loss - penalty).backward()
         losses[step] = float(task_loss.detach())
         _check_loss(losses[: step + 1], theta.grad)

@@ -190,9 +190,7 @@ class Gating:
         )
 
 
-def _variables(
-    fitted: dict[str, Fitted], exists: Tensor
-) -> dict[str, tuple[tuple[str, ...], Any]]:
+def _variables(fitted: dict[str, Fitted], exists: Tensor) -> dict[str, tuple[tuple[str, ...], Any]]:
     """Scores, gates and their path from the three fits."""
     free, plus, minus = (
         fitted[stage].theta.sigmoid().where(exists, torch.nan).double().numpy() for stage in STAGES

@@ -111,7 +111,10 @@ class Probing:
 
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         _, few = task_functions(task)
-        return [f"'{name}' has too few examples ({count}) and is left out" for name, count in few.items()]
+        return [
+            f"'{name}' has too few examples ({count}) and is left out"
+            for name, count in few.items()
+        ]
 
     def run(
         self,
@@ -166,7 +169,9 @@ class Probing:
             for _ in range(self.epochs):
                 probe.train()
                 total = 0.0
-                for chosen in torch.randperm(len(labels), generator=generator).split(self.batch_size):
+                for chosen in torch.randperm(len(labels), generator=generator).split(
+                    self.batch_size
+                ):
                     optimizer.zero_grad()
                     loss = nn.functional.cross_entropy(probe(data.x[chosen]), labels[chosen])
                     loss.backward()

@@ -1,4 +1,4 @@
-"""Do units on this machine, one after the other, skipping what is there."""
+"""Compute units on this machine, one after the other, skipping what is there."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headatlas.errors import DivergedError
+from headatlas.runs.progress import Step
 from headatlas.runs.store import Store
-from headatlas.runs.unit import Unit, compute
+from headatlas.runs.unit import Unit
 
 if TYPE_CHECKING:
-    from headatlas.methods.method import Asked, Method
+    from headatlas.maps import Map
+    from headatlas.methods.method import Inputs, Method, Subject
     from headatlas.models.model import Model
-
-Progress = Callable[[int, str], None]
-"""Called with the number of steps that were just finished, or found finished, and what they are."""
 
 
 @dataclass
 class Outcome:
-    """What became of the units: seconds per computed unit, the ones found finished, and why others
-    gave nothing."""
+    """What became of the units: their maps, the seconds each computed one took, the ones that were
+    there, and why others failed."""
 
+    maps: dict[str, Map] = field(default_factory=dict)
     computed: dict[str, float] = field(default_factory=dict)
     skipped: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
@@ -32,20 +32,25 @@ class Outcome:
 def run_units(
     units: Sequence[Unit],
     model: Model,
-    task: Asked,
-    method: Method,
+    task: Subject,
+    method: Method[Subject],
     store: Store,
-    progress: Progress,
-) -> Outcome:
+    step: Step,
+    outcome: Outcome,
+    inputs: Callable[[], Inputs] | None = None,
+) -> None:
     """Compute the units that are not in the store; each is kept as soon as it is finished.
 
-    A unit whose fit diverges gives nothing, and the others are not concerned.
+    `outcome` is filled as the work goes on, so that it is right after an interruption too. A unit
+    whose fit diverges fails, and the others are unaffected. `inputs` gives the maps that the method
+    is computed from, and is called only if something is missing.
     """
-    outcome = Outcome()
     for unit in units:
-        if store.has(unit):
-            progress(method.reports(unit.part), "")
+        expected = method.reports(unit.part)
+        if (finished := store.load(unit)) is not None:
+            outcome.maps[unit.key] = finished
             outcome.skipped.append(unit.key)
+            step(expected, "")
             continue
         start = time.perf_counter()
         done = 0
@@ -53,15 +58,16 @@ def run_units(
         def report(words: str) -> None:
             nonlocal done
             done += 1
-            progress(1, words)
+            step(1, words)
 
+        given = inputs() if inputs is not None else None
         try:
-            result = compute(unit, model, task, method, report)
+            result = method.run(model, task, unit.seed, part=unit.part, report=report, inputs=given)
         except DivergedError as error:
             outcome.failed[unit.key] = str(error)
-            progress(method.reports(unit.part) - done, "")
+            step(expected - done, "")
             continue
-        progress(method.reports(unit.part) - done, "")  # a fit may end early
+        step(expected - done, "")  # a fit may end early
         store.save(unit, result)
+        outcome.maps[unit.key] = result
         outcome.computed[unit.key] = round(time.perf_counter() - start, 3)
-    return outcome

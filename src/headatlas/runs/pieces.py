@@ -1,4 +1,4 @@
-"""Small pieces of a long check, kept one by one so that a stopped check goes on."""
+"""Small pieces of long work, kept one by one so that it continues where it stopped."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from headatlas.runs.store import Store
 
 
 class Pieces:
-    """Plain data by name, in the folder of a run; other subjects never get to see it.
+    """Plain data by name, in the folder of an atlas.
 
-    `subject` names everything that all pieces depend on: model, questions, settings.
+    `subject` holds everything that all pieces depend on, such as model, questions and settings:
+    pieces of another subject are never found.
     """
 
     def __init__(self, store: Store, subject: dict[str, Any]) -> None:
@@ -24,13 +25,10 @@ class Pieces:
     def get(self, name: str, compute: Callable[[], Any]) -> Any:
         """The piece, from the folder or computed and kept; a damaged file counts as missing."""
         digest = hashlib.sha256(name.encode()).hexdigest()[:20]
-        path = self._store.units / f"{self._group}-{digest}.json"
-        try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-            if found["piece"] == name:
-                return found["content"]
-        except (OSError, ValueError, KeyError, TypeError):
-            pass
+        path = f"units/{self._group}-{digest}.json"
+        stored = self._store.read_json(path)
+        if stored is not None and stored.get("piece") == name and "content" in stored:
+            return stored["content"]
         content = compute()
-        self._store.write_json(f"units/{path.name}", {"piece": name, "content": content})
+        self._store.write_json(path, {"piece": name, "content": content})
         return content

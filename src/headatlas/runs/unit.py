@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from headatlas.maps.naming import group_hash, short_hash
+
 if TYPE_CHECKING:
-    from headatlas.maps import Map
-    from headatlas.methods.method import Asked, Method, Report
+    from headatlas.methods.method import Method, Subject
     from headatlas.models.model import Model
 
 
@@ -32,19 +31,18 @@ class Unit:
     @property
     def group(self) -> str:
         """Hash of what units of one map share: everything but seed and part."""
-        return _hash(
-            [self.model_hash, self.task_hash, self.method, self.method_version, self.settings]
+        return group_hash(
+            self.model_hash, self.task_hash, self.method, self.method_version, self.settings
         )
 
     @property
     def key(self) -> str:
         """The name of the unit's file."""
-        return f"{self.group}-{_hash([self.seed, self.part])}"
+        return f"{self.group}-{short_hash([self.seed, self.part])}"
 
 
-def cut(model: Model, task: Asked, method: Method, seeds: Iterable[int]) -> list[Unit]:
-    """The units of a method on a task."""
-    task = task.for_tokenizer(model.tokenizer)
+def cut(model: Model, task: Subject, method: Method[Subject], seeds: Iterable[int]) -> list[Unit]:
+    """The units of a method on a task, which is one for the model's tokenizer."""
     return [
         Unit(
             model.fingerprint,
@@ -58,12 +56,3 @@ def cut(model: Model, task: Asked, method: Method, seeds: Iterable[int]) -> list
         for seed in seeds
         for part in method.parts(model.spec)
     ]
-
-
-def compute(unit: Unit, model: Model, task: Asked, method: Method, report: Report) -> Map:
-    """The result of a unit."""
-    return method.run(model, task, unit.seed, part=unit.part, report=report)
-
-
-def _hash(content: Any) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:20]

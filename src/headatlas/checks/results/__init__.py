@@ -1,10 +1,12 @@
 """Results of checks: plain data that figures, tables and programs read. Never imports torch."""
 
+from headatlas.checks.results.about import About
 from headatlas.checks.results.contrast import ContrastCheck, Contrasted
 from headatlas.checks.results.functions import FunctionCheck
 from headatlas.checks.results.gating import GatingCheck
 from headatlas.checks.results.probe import ProbeReport
-from headatlas.checks.results.result import About, Result
+from headatlas.maps import Comparison
+from headatlas.maps.result import Result
 
 __all__ = [
     "RESULTS",
@@ -18,5 +20,6 @@ __all__ = [
 ]
 
 RESULTS: dict[str, type[Result]] = {
-    result.kind: result for result in (GatingCheck, FunctionCheck, ProbeReport, ContrastCheck)
+    result.kind: result
+    for result in (GatingCheck, FunctionCheck, ProbeReport, ContrastCheck, Comparison)
 }

@@ -5,19 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from headatlas.checks.results.result import Result
+from headatlas.maps.result import Result
 
 Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Contrasted:
+class Contrasted(Result):
     """Accuracy (exact targets) of a pair of tasks on test questions, untouched and under the gates.
 
     Means over seeds; 95 % intervals over questions. `possible`: the untouched model can do both
     tasks, so there is something to keep and to lose. `holds`: enough is forgotten and enough is
     kept (`None` if the pair is not possible).
     """
+
+    kind: ClassVar[str] = "contrasted pair"
 
     retain: str
     forget: str

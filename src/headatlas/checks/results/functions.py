@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from headatlas.checks.results.result import About, Result
+from headatlas.checks.results.about import About
+from headatlas.maps.result import Result
 from headatlas.stats.intervals import Change
 
 CLAIMS = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from headatlas.checks.results.result import About, Result
+from headatlas.checks.results.about import About
+from headatlas.maps.result import Result
 
 EXPECTED = {"facilitation": "falls", "interference": "rises", "irrelevance": "stays flat"}
 """What log P(target) does for a true map when the heads of a score are switched off."""

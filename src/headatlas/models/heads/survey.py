@@ -25,20 +25,20 @@ def survey(model: PreTrainedModel) -> tuple[LayerSpec | None, ...]:
     """Describe the attention of every layer; `None` for layers without attention heads."""
     events = watch(model)
     if any(isinstance(event, Attention) for event in events):
-        found = _through_interface(model, events)
+        specs = _through_interface(model, events)
     elif any(isinstance(event, Weighting) for event in events):
-        found = _outside_interface(model, events)
+        specs = _outside_interface(model, events)
     else:
         raise ModelError(
             f"no attention heads were found in {type(model).__name__}: Head Atlas maps models with "
             "attention layers."
         )
-    if not found:
+    if not specs:
         raise ModelError(
             f"the heads of {type(model).__name__} cannot be told apart: no single matrix projects "
             "their outputs, each in columns of its own."
         )
-    return _by_layer(model, found)
+    return _by_layer(model, specs)
 
 
 def head_columns(module: nn.Module, weight: Tensor) -> Tensor:
@@ -61,10 +61,10 @@ def _through_interface(model: PreTrainedModel, events: list[Event]) -> dict[str,
     is measured: an elementwise gate leaves the edit at the attention call, a normalisation over
     heads moves it to the projection.
     """
-    found: dict[str, LayerSpec] = {}
+    specs: dict[str, LayerSpec] = {}
     sites: dict[type[nn.Module], str | None] = {}
     for index, event in enumerate(events):
-        if not isinstance(event, Attention) or event.path in found:
+        if not isinstance(event, Attention) or event.path in specs:
             continue
         projection = _consumer(event, events[index + 1 :])
         if projection is None:
@@ -75,10 +75,10 @@ def _through_interface(model: PreTrainedModel, events: list[Event]) -> dict[str,
             sites[kind] = "attention" if direct else _measured_site(model, event, projection)
         if site := sites[kind]:
             heads, d_head = event.z.shape[2:]
-            found[event.path] = LayerSpec(
+            specs[event.path] = LayerSpec(
                 heads, event.kv_heads, d_head, event.path, projection.path, site
             )
-    return found
+    return specs
 
 
 def _consumer(attention: Attention, later: list[Event]) -> Projection | None:
@@ -140,7 +140,7 @@ def _outside_interface(model: PreTrainedModel, events: list[Event]) -> dict[str,
     One weighting of each kind (number of heads and class around its projection) is measured: every
     head is made stronger in turn, and the columns that change at the projection are its columns.
     """
-    found: dict[str, LayerSpec] = {}
+    specs: dict[str, LayerSpec] = {}
     heads_of: dict[tuple[int, type[nn.Module], str], int | None] = {}
     modules = dict(model.named_modules())
     config = model.config.get_text_config(decoder=True)
@@ -154,7 +154,7 @@ def _outside_interface(model: PreTrainedModel, events: list[Event]) -> dict[str,
                 heads_of[kind] = _measured_heads(model, event, projection)
             if heads := heads_of[kind]:
                 kv_heads = getattr(config, "num_key_value_heads", None) or heads
-                found[projection.path] = LayerSpec(
+                specs[projection.path] = LayerSpec(
                     heads,
                     kv_heads if heads % kv_heads == 0 else heads,
                     projection.x.shape[-1] // heads,
@@ -163,7 +163,7 @@ def _outside_interface(model: PreTrainedModel, events: list[Event]) -> dict[str,
                     "projection",
                 )
                 break
-    return found
+    return specs
 
 
 def _until_next_weighting(later: list[Event]) -> list[Projection]:
@@ -179,7 +179,7 @@ def _until_next_weighting(later: list[Event]) -> list[Projection]:
 def _measured_heads(
     model: PreTrainedModel, weighting: Weighting, projection: Projection
 ) -> int | None:
-    """How many heads the projection's input holds, each in a block of columns; `None` if mixed."""
+    """The number of heads in the projection's input, one block of columns each; `None` if mixed."""
     blocks: set[tuple[int, ...]] = set()
     for head in range(weighting.heads):
         events = watch(model, scale_head=(weighting.number, head))
@@ -196,16 +196,16 @@ def _measured_heads(
 # -- layers --------------------------------------------------------------------------------------
 
 
-def _by_layer(model: PreTrainedModel, found: dict[str, LayerSpec]) -> tuple[LayerSpec | None, ...]:
+def _by_layer(model: PreTrainedModel, specs: dict[str, LayerSpec]) -> tuple[LayerSpec | None, ...]:
     """Put attention modules at their layers.
 
     The number in a module's path is its layer, unless several modules share one (models with more
-    than one stack, or more than one attention a layer): then layers count attention calls.
+    than one stack, or several attention modules per layer): then layers count attention calls.
     """
-    specs = _join_copies(model, found)
+    specs = _join_copies(model, specs)
     total = getattr(model.config.get_text_config(decoder=True), "num_hidden_layers", 0)
     numbers = {path: re.findall(r"\.(\d+)(?=\.|$)", path) for path in specs}
-    first = Counter(int(each[0]) if each else -1 for each in numbers.values())
+    first = Counter(int(parts[0]) if parts else -1 for parts in numbers.values())
     if max(first.values()) > 1 or min(first) < 0 or max(first) >= total:
         return tuple(specs.values())
     layers: list[LayerSpec | None] = [None] * total
@@ -214,11 +214,11 @@ def _by_layer(model: PreTrainedModel, found: dict[str, LayerSpec]) -> tuple[Laye
     return tuple(layers)
 
 
-def _join_copies(model: PreTrainedModel, found: dict[str, LayerSpec]) -> dict[str, LayerSpec]:
+def _join_copies(model: PreTrainedModel, specs: dict[str, LayerSpec]) -> dict[str, LayerSpec]:
     """Modules that share their output projection's weight are one set of heads, at the first."""
     owners: dict[object, str] = {}
     joined: dict[str, LayerSpec] = {}
-    for path, spec in found.items():
+    for path, spec in specs.items():
         owner = owners.setdefault(same_weight_key(model, f"{spec.projection}.weight"), path)
         if owner == path:
             joined[path] = spec

@@ -1,6 +1,6 @@
-"""Is an edit of a head what it claims to be, on this very model?
+"""Does an edit of a head do what it claims, on this very model?
 
-Every run asks this before it computes anything. The checks use no text: a few tokens are enough.
+Every run checks this before it computes anything. No text is needed: a few tokens are enough.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LENGTH = 6
 
 @dataclass(frozen=True)
 class Check:
-    """One property of the edited model: what was asked, whether it holds, and the evidence."""
+    """One property of the edited model: the question, whether it holds, and the evidence."""
 
     name: str
     question: str
@@ -41,7 +41,12 @@ class Check:
 
 
 def verify(model: Model) -> tuple[Check, ...]:
-    """Put a model through all checks; a model that cannot run fails the first."""
+    """Run all checks on a model; a model that cannot run with edits fails a single one, "runs".
+
+    >>> from headatlas import load_model, verify
+    >>> all(check.passed for check in verify(load_model("smollm2-135m")))  # doctest: +SKIP
+    True
+    """
     try:
         return _run_checks(model)
     except Exception as error:

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headatlas import __version__
 
 if TYPE_CHECKING:
-    from headatlas.checks.held_out import HeldOut
+    from headatlas.checks.results.gating import HeldOut
     from headatlas.maps import Map
 
 HUB_NAMES = {"smollm2-135m": "HuggingFaceTB/SmolLM2-135M-Instruct"}
 
 
-def write_card(folder: Path, chosen: Map, name: str, seed: str, rows: list[HeldOut]) -> Path:
+def write_card(folder: Path, chosen: Map, name: str, seed: str, rows: Sequence[HeldOut]) -> Path:
     """Write README.md: what was done to which model, and what it does to the task."""
     path = folder / "README.md"
     path.write_text(card(chosen, name, seed, rows), encoding="utf-8")
     return path
 
 
-def card(chosen: Map, name: str, seed: str, rows: list[HeldOut]) -> str:
+def card(chosen: Map, name: str, seed: str, rows: Sequence[HeldOut]) -> str:
     """The text for one seed of a map: `rows` are the untouched model and the gated one."""
     facts = chosen.provenance
     plain, gated = rows
@@ -47,8 +48,8 @@ else was changed, so the model loads and runs as the original does. The gates ar
 head gating (Nam et al., arXiv 2505.13737) for the task `{facts["task"]}`, seed {seed}.
 Their mean is {gated.heads_on:.2f}.
 
-On {gated.questions} test questions of the task that were used neither for learning gates nor for
-choosing them (loss in nats a token; accuracy counts targets given word for word):
+On {gated.questions} test questions of the task that were used neither to learn the gates nor to
+choose them (loss in nats per token; accuracy counts targets given exactly):
 
 | model | loss | accuracy |
 |---|---|---|

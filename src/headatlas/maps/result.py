@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from html import escape
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from headatlas.errors import StoreError
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from pydantic import TypeAdapter
 
 
-class Stored:
+class Result:
     """A frozen dataclass of plain values, tuples and other such dataclasses.
 
-    `kind` is stored with it and says which class it is.
+    `kind` is stored with it and says which class it is; `summary` and `plot` show it.
     """
 
     kind: ClassVar[str]
@@ -30,8 +32,8 @@ class Stored:
         from pydantic import ValidationError
 
         try:
-            result: Self = _adapter(cls).validate_python(stored)
-            return result
+            adapter: Any = _adapter(cast("Any", cls))
+            return cast("Self", adapter.validate_python(stored))
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(map(str, first["loc"]))
@@ -40,9 +42,25 @@ class Stored:
                 "or of another version. Compute it again."
             ) from error
 
+    def summary(self) -> list[str]:
+        """What was found, in plain sentences."""
+        return []
+
+    def plot(self, figure: str | None = None, **settings: Any) -> Figure:
+        """Draw the result; without a name, its main figure."""
+        from headatlas.plots import default_figure, draw
+
+        return draw(figure or default_figure(self), self, **settings)
+
+    def _repr_html_(self) -> str:
+        from headatlas.plots import default_figure, figure_html
+
+        lines = "".join(f"<p>{escape(line)}</p>" for line in self.summary())
+        return lines + figure_html(default_figure(self), self)
+
 
 @cache
-def _adapter(cls: type[Stored]) -> TypeAdapter[Any]:
+def _adapter(cls: type[Result]) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter
 
     return TypeAdapter(cls)

@@ -1,0 +1,48 @@
+"""Which checks there are, and which maps they are for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headatlas.checks.functions import check_functions, function_passes
+from headatlas.checks.gating import check_gating, gating_passes
+from headatlas.checks.probe import check_probe
+from headatlas.checks.results import FunctionCheck, GatingCheck, ProbeReport, Result
+from headatlas.maps.functions import is_probing
+from headatlas.maps.roles import is_gating
+from headatlas.methods.features import Reading
+
+if TYPE_CHECKING:
+    from headatlas.maps import Map
+
+
+@dataclass(frozen=True)
+class CheckKind:
+    """A check: the maps it suits, the class of its result, and how it is run.
+
+    `run(model, task, head_map, about, inputs=…, keep=…, report=…)` gives the result; `passes` says
+    how often it reports. Results are stored as `checks/MAP{suffix}.json`.
+    """
+
+    suits: Callable[[Map], bool]
+    result: type[Result]
+    run: Callable[..., Result]
+    passes: Callable[[Map], int]
+    suffix: str = ""
+    inputs: Callable[[Map], tuple[Any, ...]] = lambda head_map: ()
+
+
+def _reading(head_map: Map) -> tuple[Reading]:
+    return (Reading.of(head_map.provenance["settings"]),)
+
+
+CHECKS: dict[str, CheckKind] = {
+    "gating": CheckKind(is_gating, GatingCheck, check_gating, gating_passes),
+    "functions": CheckKind(
+        is_probing, FunctionCheck, check_functions, function_passes, inputs=_reading
+    ),
+    "probe": CheckKind(is_probing, ProbeReport, check_probe, lambda _: 1, ".probe", _reading),
+}
+"""A new check is one file and one entry here; the first that suits a map is its main check."""

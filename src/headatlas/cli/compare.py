@@ -1,0 +1,66 @@
+"""headatlas compare"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import headatlas as ha
+from headatlas.cli import options as given
+from headatlas.cli.screen import name_files, say, shortened, stdout, table
+
+
+def compare(
+    folder: given.Folder,
+    *,
+    map_name: given.MapNames = None,
+    model: given.StoredModelOptions,
+) -> None:
+    """How far do maps agree? Rank correlation over heads, and shared top heads, with intervals.
+
+    Any two maps of models with the same layers and heads: two methods, two tasks, two models. Seeds
+    are averaged and signs aligned, so that larger always means more important. Without --map, all
+    pairs of maps in the folder are compared.
+
+    \b
+    Examples:
+      headatlas compare atlas --map math.gating --map math.ablation
+      headatlas compare atlas
+    """
+    with model.atlas(folder) as atlas:
+        if map_name and len(map_name) < 2:
+            raise ha.HeadAtlasError(
+                f"a comparison needs two maps: choose from {', '.join(atlas.names)}."
+            )
+        maps = [atlas.load(name) for name in map_name or atlas.names]
+        if len(maps) < 2:
+            raise ha.HeadAtlasError(
+                f"there is one map in {folder}, {maps[0].name}: nothing to compare."
+            )
+        comparisons = [atlas.compare(one, other) for one, other in combinations(maps, 2)]
+        atlas.draw(*comparisons)
+    for comparison in comparisons:
+        show_comparison(comparison)
+    name_files(atlas.files)
+
+
+def show_comparison(comparison: ha.Comparison) -> None:
+    """Print how far maps agree, pair by pair."""
+    first = comparison.rows[0]
+    title = (
+        f"{comparison.task}: rank correlation over {first.heads} heads (95 %; within layers), and "
+        f"the share of the {first.top_k} most important heads that both have (chance "
+        f"{first.top_expected:.0%})"
+    )
+    say(title)
+    columns = ("function", "maps", "correlation", "95 %", "within", "top")
+    shown = table(*columns, left=("function", "maps"))
+    for row in comparison.rows:
+        shown.add_row(
+            shortened(row.function or ""),
+            " – ".join(shortened(name, 30) for name in row.pair),
+            f"{row.spearman:+.2f}",
+            f"{row.low:+.2f} … {row.high:+.2f}",
+            f"{row.within:+.2f}",
+            f"{row.top_overlap:.0%}",
+        )
+    stdout.print(shown)

@@ -1,0 +1,121 @@
+"""headatlas top"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headatlas.cli import options as given
+from headatlas.cli.screen import duration, name_files, note, say, shortened, stdout, table
+
+if TYPE_CHECKING:
+    import headatlas as ha
+
+SCORES = {
+    "effect": "fall of log P when removed (nats per token)",
+    "facilitation": "mean facilitation over seeds",
+    "importance": "mean importance over seeds",
+    "gate": "1 − mean gate over seeds",
+}
+
+
+def top(
+    folder: given.Folder,
+    *,
+    task: Annotated[
+        str | None, typer.Option("--task", "-t", help="Only maps of this task.")
+    ] = None,
+    method: Annotated[
+        str | None, typer.Option(help="Only maps of this method: ablation, gating, …")
+    ] = None,
+    map_name: given.MapName = None,
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of heads.")] = 10,
+    model: given.StoredModelOptions,
+) -> None:
+    """Print the most important heads of the maps in a folder.
+
+    Every head comes with its 95 % interval, as far as the map can tell, and with a star if it
+    passes a correction for the number of heads tested (p ≤ 0.05).
+
+    \b
+    Examples:
+      headatlas top atlas
+      headatlas top atlas --task math --method gating --n 20
+    """
+    with model.atlas(folder) as atlas:
+        maps = atlas.maps(task=task, method=method)
+        if map_name is not None:
+            head_map = atlas.load(map_name)
+            maps = {head_map.name: head_map}
+    for head_map in maps.values():
+        show_top(head_map, n)
+
+
+def finish(atlas: ha.Atlas, maps: Sequence[ha.Map], *, threshold: float = 0.5) -> None:
+    """End a method's command: time taken, what was found, the ten most important heads, files."""
+    for record in atlas.records:
+        units = record["units"]
+        there = f", {len(units['skipped'])} were there" if units["skipped"] else ""
+        count = len(units["computed"])
+        say(
+            f"{record['method']['name']} of {record['task']['name']}: {count} "
+            f"unit{'' if count == 1 else 's'} computed{there}, {duration(record['seconds'])} in all"
+        )
+    for line in atlas.summary(*maps, threshold=threshold):
+        say(line)
+    for head_map in maps:
+        show_top(head_map)
+    name_files(atlas.files)
+
+
+def show_top(head_map: ha.Map, n: int = 10) -> None:
+    """Print the most important heads of a map."""
+    rows = head_map.top(n)
+    facts = head_map.provenance
+    variable = next(name for name in SCORES if name in head_map.variables)
+    heads = len(head_map.to_dataframe().groupby(["layer", "head"]))
+    say("")
+    say(f"Most important heads of {facts.get('task')} by {facts.get('method')}: {SCORES[variable]}")
+    if "function" in rows:
+        _show_functions(rows)
+    else:
+        _show_heads(rows)
+    if rows["significant"].any():
+        say(f"* p ≤ 0.05, corrected for all {heads} heads")
+    else:
+        say(f"No head passes the correction for {heads} heads: more seeds or examples may tell.")
+    if "unfinished" in facts:
+        note(f"this map is unfinished: it has {facts['unfinished']}")
+
+
+def _show_heads(rows: Any) -> None:
+    columns = ["", "head", "score", "95 %", "p"]
+    roles = [name for name in ("role_always", "role_any") if name in rows]
+    shown = table(*columns, *(name.replace("_", ", ") for name in roles), left=("95 %",))
+    for row in rows.to_dict("records"):
+        interval = "–" if row["low"] != row["low"] else f"{row['low']:.3f} … {row['high']:.3f}"
+        p = "–" if row["p"] != row["p"] else f"{row['p']:.3f}"
+        star = "*" if row["significant"] else " "
+        shown.add_row(
+            f"{row['rank']}.",
+            f"{row['layer']}.{row['head']}",
+            f"{row['score']:.3f}",
+            interval,
+            f"{p} {star}",
+            *(row[name] for name in roles),
+        )
+    stdout.print(shown)
+
+
+def _show_functions(rows: Any) -> None:
+    shown = table("function", "heads, the most important first", left=("function",))
+    shown.columns[1].justify, shown.columns[1].no_wrap = "left", False
+    for name, own in rows.groupby("function", sort=False):
+        heads = (
+            f"{row['layer']}.{row['head']}{'*' if row['significant'] else ''}"
+            for row in own.to_dict("records")
+        )
+        shown.add_row(shortened(str(name)), ", ".join(heads))
+    stdout.print(shown)

@@ -1,0 +1,308 @@
+"""One object for a study: a folder of maps of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headatlas.checks.kinds import CHECKS
+from headatlas.errors import HeadAtlasError
+from headatlas.maps import Comparison, Map, compare_maps, load_map
+from headatlas.maps.functions import is_probing
+from headatlas.maps.naming import joint_name
+from headatlas.methods import Contrast
+from headatlas.models.heads.verify import require_verified
+from headatlas.models.model import Model
+from headatlas.runs import (
+    causes,
+    checking,
+    contrasting,
+    drawing,
+    exporting,
+    mapping,
+    summary,
+)
+from headatlas.runs.progress import Callback, show_bars, tracked
+from headatlas.runs.reload import ModelSource, task_of
+from headatlas.runs.store import Store
+from headatlas.tasks import Task, load_task
+from headatlas.tasks.pairs import TaskPairs
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from headatlas.checks.results import ContrastCheck, Result
+    from headatlas.methods.baseline import Baseline
+    from headatlas.methods.method import Method
+
+TaskLike = Task | str | Path
+
+
+class Atlas:
+    """A folder of maps of a model, with their checks, tables and figures.
+
+    `model` is a name for `load_model`, or a loaded `Model`. Without one, new maps are made with the
+    embedded model, and stored maps are checked with the model that they were made from. The model
+    is loaded and verified once, on first use. Every finished unit of work is kept in the folder, so
+    the same call goes on where it was interrupted. `progress` is called with a `Progress` as the
+    work goes on; by default it shows bars in terminals and notebooks, `None` shows nothing.
+
+    >>> atlas = Atlas("atlas", model="smollm2-135m")
+    >>> gates = atlas.map(Gating(), "math", seeds=10)  # doctest: +SKIP
+    >>> gates.top(3)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        model: str | Path | Model | None = None,
+        *,
+        device: str | None = None,
+        dtype: str | None = None,
+        attn_implementation: str | None = None,
+        device_map: str | dict[str, Any] | None = None,
+        download: bool = False,
+        progress: Callback | None = show_bars,
+    ) -> None:
+        self.folder = Path(folder)
+        self.progress = progress
+        self.records: list[dict[str, Any]] = []
+        self.store = Store(folder)
+        self._model = model if isinstance(model, Model) else None
+        name = None if model is None or isinstance(model, Model) else str(model)
+        self._source = ModelSource(name, device, dtype, attn_implementation, device_map, download)
+
+    def __repr__(self) -> str:
+        count = len(list(self.store.maps.glob("*.nc")))
+        return f"<Atlas {self.folder}: {count} map{'' if count == 1 else 's'}>"
+
+    @property
+    def model(self) -> Model:
+        """The model for new maps, loaded and verified when it is first used."""
+        if self._model is None:
+            words = self._source.name or "the embedded model"
+            with tracked(self.progress, f"loading {words}"):
+                self._model = self._source.load()
+        return self._verified(self._model)
+
+    def _verified(self, model: Model) -> Model:
+        if "checks" not in vars(model):
+            with tracked(self.progress, f"verifying the heads of {model.spec.name}"):
+                require_verified(model)
+        return model
+
+    def model_of(self, head_map: Map) -> Model:
+        """The model that a stored map was made from, loaded and verified; raises if it differs."""
+        if self._model is None or self._model.fingerprint != head_map.provenance["model_hash"]:
+            with tracked(self.progress, f"loading {head_map.provenance['model']}"):
+                self._model = self._source.load_for(head_map)
+        return self._verified(self._model)
+
+    # -- maps ------------------------------------------------------------------------------------
+
+    def map(
+        self,
+        method: Method[Any],
+        task: TaskLike | TaskPairs,
+        seeds: int = 1,
+        *,
+        baseline: bool = True,
+    ) -> Map:
+        """The map of a task: units that are in the folder are used, what is missing is computed.
+
+        Seeds 0 to `seeds` − 1 are in the map, and any further ones that are finished already. The
+        `baseline` (what the untouched model scores on the task) tells whether the map warns of a
+        task that the model cannot do. Writes the map, a table of its heads, and `run.json`.
+        """
+        subject = task if isinstance(task, TaskPairs) else self._task(task)
+        if not isinstance(subject, method.subject):
+            wanted = "pairs of tasks" if method.subject is TaskPairs else "one task"
+            raise HeadAtlasError(f"{method.name} is run on {wanted}, not on '{subject.name}'.")
+        self.store.check()
+        model = self.model
+        subject = subject.for_tokenizer(model.tokenizer)
+        computed = mapping.compute_map(
+            model, subject, method, seeds, self.store, baseline=baseline, progress=self.progress
+        )
+        table = computed.map.to_dataframe().to_csv(index=False, float_format="%.6g")
+        self.store.write_text(f"tables/{computed.map.name}.heads.csv", table)
+        self.records.append(computed.record)
+        self.store.write_json("run.json", {"runs": self.records})
+        return self._marked(computed.map)
+
+    def baseline(self, task: TaskLike) -> Baseline:
+        """What the untouched model scores on a task, measured once and kept."""
+        return mapping.kept_baseline(
+            self.model,
+            self._task(task).for_tokenizer(self.model.tokenizer),
+            self.store,
+            self.progress,
+        )
+
+    @property
+    def files(self) -> list[Path]:
+        """The files that were written through this object, units of work aside."""
+        return list(self.store.written)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the maps in the folder."""
+        return list(self.store.map_paths())
+
+    def load(self, name: str) -> Map:
+        """The map whose name contains `name`, with the marks of its check if it has one."""
+        path = self.store.map_paths()[self.store.find(name)]
+        return self._marked(load_map(path))
+
+    def maps(self, *, task: str | None = None, method: str | None = None) -> dict[str, Map]:
+        """The maps in the folder by name: all, or those of a task or method."""
+        maps = {name: self.load(name) for name in self.names}
+        for key, wanted in (("task", task), ("method", method)):
+            have = list(dict.fromkeys(str(m.provenance.get(key)) for m in maps.values()))
+            if wanted is not None and wanted not in have:
+                raise HeadAtlasError(
+                    f"no map of the {key} '{wanted}' in {self.folder}: it has {', '.join(have)}."
+                )
+            maps = {
+                name: head_map
+                for name, head_map in maps.items()
+                if wanted in (None, head_map.provenance.get(key))
+            }
+        return maps
+
+    def summary(self, *maps: Map, threshold: float = 0.5) -> list[str]:
+        """What maps say, in plain sentences: shares of roles, heads per function, overlaps."""
+        return summary.sentences(maps, threshold)
+
+    def _marked(self, head_map: Map) -> Map:
+        """The map, joined with the marks of its causal check."""
+        return checking.with_stored_marks(head_map, self.store)
+
+    def _map(self, given: Map | str) -> Map:
+        return self.load(given) if isinstance(given, str) else given
+
+    def _task(self, task: TaskLike) -> Task:
+        if isinstance(task, Task):
+            return task
+        return load_task(task, download=self._source.download)
+
+    def task_of(self, head_map: Map, task: TaskLike | None = None) -> Task:
+        """The task that a map was made from: the given one, or a built-in one of its name."""
+        given = [] if task is None else [self._task(task)]
+        return task_of(head_map, self.model_of(head_map), given)
+
+    # -- checks ----------------------------------------------------------------------------------
+
+    def check(
+        self,
+        head_map: Map | str,
+        task: TaskLike | None = None,
+        *,
+        questions: int = 64,
+        kind: str | None = None,
+    ) -> Result:
+        """Is a map true? Its main check, or the one that `kind` names, on test questions.
+
+        A map made from a file needs its `task`. The result is stored beside the map; a map that was
+        checked with as many questions or more is not checked again.
+        """
+        head_map = self._map(head_map)
+        check = checking.find_check(head_map, kind)
+        if (stored := checking.known_result(head_map, check, self.store, questions)) is not None:
+            return stored
+        model = self.model_of(head_map)
+        own_task = self.task_of(head_map, task)
+        return checking.run_check(
+            check, model, own_task, head_map, questions, self.store, self.progress
+        )
+
+    def can_check(self, head_map: Map) -> bool:
+        """Whether there is a check for this kind of map."""
+        return any(check.suits(head_map) for check in CHECKS.values())
+
+    def result(self, head_map: Map | str, kind: str | None = None) -> Result | None:
+        """The stored result of a check of this very map; `None` if there is none."""
+        head_map = self._map(head_map)
+        return checking.stored_result(head_map, checking.find_check(head_map, kind), self.store)
+
+    def compare(self, one: Map | str, other: Map | str) -> Comparison:
+        """How far two maps agree: two methods, two tasks, or two models of the same shape."""
+        first, second = self._map(one), self._map(other)
+        comparison = compare_maps(first, second)
+        name = joint_name([first.name, second.name])
+        self.store.write_json(f"checks/{name}.comparison.json", comparison.as_dict())
+        return comparison
+
+    def causes(self, head_map: Map | str, task: TaskLike | None = None) -> Comparison:
+        """Does a probing map, which only reads, agree with maps that intervene?
+
+        Makes ablation and gating maps of every function's examples, and compares the three kinds.
+        """
+        head_map = self._map(head_map)
+        if not is_probing(head_map):
+            raise HeadAtlasError("only probing maps are compared with their causes.")
+        comparison = causes.compare_causes(self, head_map, self.task_of(head_map, task))
+        self.store.write_json(f"checks/{head_map.name}.causes.json", comparison.as_dict())
+        return comparison
+
+    def contrast(
+        self,
+        pairs: Iterable[tuple[TaskLike, TaskLike]] | None = None,
+        method: Contrast | None = None,
+        seeds: int = 1,
+        *,
+        leave_one_out: bool | None = None,
+    ) -> ContrastCheck:
+        """Learn gates that keep one task and forget another, and test both on test questions.
+
+        `pairs` are (retain, forget). With `leave_one_out` every pair is tested with gates learned
+        from the others. Without pairs it is the published experiment: demonstrations against an
+        instruction, in both directions, over six word-pair tasks, each left out in turn.
+        """
+        groups = contrasting.published_groups()
+        if pairs is not None:
+            groups = [[(self._task(kept), self._task(lost)) for kept, lost in pairs]]
+        leave_out = pairs is None if leave_one_out is None else leave_one_out
+        return contrasting.contrast(self, groups, method or Contrast(), seeds, leave_out)
+
+    # -- figures and models ----------------------------------------------------------------------
+
+    def plot(self, figure: str = "heatmap", *names: str, **settings: Any) -> Figure:
+        """Draw a figure from what the folder holds: all maps or results that suit it, or those
+        whose names contain one of `names`."""
+        return drawing.draw_stored(self, figure, names, settings)
+
+    def draw(self, *things: Map | Result) -> list[Path]:
+        """Write the standard figures of maps and results into `figures/`, as PNG, SVG and PDF."""
+        return drawing.write_figures(things, self.store)
+
+    def export(
+        self,
+        head_map: Map | str,
+        folder: str | Path,
+        *,
+        gates: str = "plus",
+        hard: bool = False,
+        seed: int | None = None,
+        task: TaskLike | None = None,
+    ) -> exporting.Exported:
+        """Fold learned gates into the weights: an ordinary checkpoint that any loader runs.
+
+        `gates` are `plus`, `minus` or `free`; `hard` rounds them to 0 or 1. Without a `seed`, the
+        one with the lowest loss on the `select` questions is taken.
+        """
+        head_map = self._map(head_map)
+        exporting.check_export(head_map, folder, gates, seed)
+        model = self.model_of(head_map)
+        own_task = self.task_of(head_map, task)
+        return exporting.export_gates(
+            model,
+            own_task,
+            head_map,
+            folder,
+            gates=gates,
+            hard=hard,
+            seed=seed,
+            progress=self.progress,
+        )

@@ -1,0 +1,107 @@
+"""Whole checks of stored maps: found again, or run pass by pass and kept."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from headatlas.checks.kinds import CHECKS, CheckKind
+from headatlas.checks.results import About, FunctionCheck, Result
+from headatlas.errors import HeadAtlasError, StoreError
+from headatlas.maps.functions import is_probing, with_marks
+from headatlas.runs.mapping import input_maps
+from headatlas.runs.pieces import Pieces
+from headatlas.runs.progress import Callback, tracked
+
+if TYPE_CHECKING:
+    from headatlas.maps import Map
+    from headatlas.models.model import Model
+    from headatlas.runs.store import Store
+    from headatlas.tasks import Task
+
+logger = logging.getLogger(__name__)
+
+
+def find_check(head_map: Map, kind: str | None = None) -> CheckKind:
+    """The check of a name, or the main check of a map."""
+    if kind is not None and kind not in CHECKS:
+        raise HeadAtlasError(f"no check '{kind}': there are {', '.join(CHECKS)}.")
+    for name, check in CHECKS.items():
+        if kind in (None, name) and check.suits(head_map):
+            return check
+    method = head_map.provenance.get("method", "another method")
+    which = f"the check '{kind}' is not for" if kind else "there is no check for"
+    raise HeadAtlasError(f"{which} maps of {method}.")
+
+
+def stored_result(
+    head_map: Map, check: CheckKind, store: Store, questions: int = 0
+) -> Result | None:
+    """The stored check of this very map, with at least this number of requested questions."""
+    content = store.read_json(f"checks/{head_map.name}{check.suffix}.json")
+    if content is None:
+        return None
+    try:
+        result = check.result.from_dict(content)
+    except StoreError as error:
+        logger.warning("%s", error)
+        return None
+    about: About = result.about  # type: ignore[attr-defined]
+    if about.map_hash != head_map.digest or about.requested < questions:
+        return None
+    return result
+
+
+def known_result(head_map: Map, check: CheckKind, store: Store, questions: int) -> Result | None:
+    """The stored check of this very map if it is good enough; says that it is used."""
+    result = stored_result(head_map, check, store, questions)
+    if result is not None and check.suffix == "":
+        logger.warning("the map %s was checked before: that check is shown again", head_map.name)
+    return result
+
+
+def run_check(
+    check: CheckKind,
+    model: Model,
+    task: Task,
+    head_map: Map,
+    questions: int,
+    store: Store,
+    progress: Callback | None,
+) -> Result:
+    """Run a check; every pass is kept as it is finished, and the result stored beside the map."""
+    if questions < 2:
+        raise HeadAtlasError(f"a check needs at least 2 questions, not {questions}.")
+    facts = head_map.provenance
+    about = About(head_map.name, head_map.digest, str(facts["model"]), task.name, questions)
+    subject = {
+        "map": about.map,
+        "map_hash": about.map_hash,
+        "model_hash": model.fingerprint,
+        "task_hash": task.hash,
+        "questions": questions,
+    }
+    store.open()
+    inputs = input_maps(model, task, check.inputs(head_map), store, progress)
+    with tracked(progress, f"checking {task.name}", check.passes(head_map)) as step:
+        result = check.run(
+            model,
+            task,
+            head_map,
+            about,
+            inputs=inputs,
+            keep=Pieces(store, subject).get,
+            report=step,
+        )
+    store.write_json(f"checks/{head_map.name}{check.suffix}.json", result.as_dict())
+    return result
+
+
+def with_stored_marks(head_map: Map, store: Store) -> Map:
+    """A probing map, joined with the marks of its causal check if it was checked as it is now."""
+    if not is_probing(head_map):
+        return head_map
+    result = stored_result(head_map, CHECKS["functions"], store)
+    if not isinstance(result, FunctionCheck):
+        return head_map
+    return with_marks(head_map, result.marks(), result.questions)

@@ -1,0 +1,100 @@
+"""Contrastive gating, tested on pairs of tasks that it has not learned from."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from headatlas.checks.contrast import check_contrast
+from headatlas.checks.results import ContrastCheck, Contrasted
+from headatlas.errors import DivergedError, HeadAtlasError
+from headatlas.maps.naming import joint_name
+from headatlas.runs.pieces import Pieces
+from headatlas.runs.progress import tracked
+from headatlas.tasks import Task, load_task
+from headatlas.tasks.pairs import TaskPairs
+
+if TYPE_CHECKING:
+    from headatlas.checks.measure import Keep
+    from headatlas.maps import Map
+    from headatlas.methods import Contrast
+    from headatlas.runs.atlas import Atlas
+
+logger = logging.getLogger(__name__)
+
+SIX_TASKS = (
+    "antonym",
+    "capitalize",
+    "country-capital",
+    "english-french",
+    "present-past",
+    "singular-plural",
+)
+FORMS = ("instruction", "icl")
+
+Pair = tuple[Task, Task]
+
+
+def published_groups() -> list[list[Pair]]:
+    """The published experiment: demonstrations against an instruction, in both directions."""
+    return [
+        [(load_task(f"{task}:{kept}"), load_task(f"{task}:{lost}")) for task in SIX_TASKS]
+        for kept, lost in (FORMS, FORMS[::-1])
+    ]
+
+
+def fits_and_tests(
+    group: Sequence[Pair], leave_one_out: bool
+) -> Iterator[tuple[TaskPairs, list[Pair]]]:
+    """The pairs that gates are learned from, each with the pairs that they are tested on."""
+    if not group:
+        raise HeadAtlasError("a contrast needs at least one pair of tasks.")
+    if not leave_one_out:
+        yield TaskPairs(*zip(*group, strict=True)), list(group)
+        return
+    if len(group) < 2:
+        raise HeadAtlasError("leaving one pair out needs at least two pairs.")
+    for number, pair in enumerate(group):
+        learned = [other for i, other in enumerate(group) if i != number]
+        yield TaskPairs(*zip(*learned, strict=True)), [pair]
+
+
+def contrast(
+    atlas: Atlas,
+    groups: Sequence[Sequence[Pair]],
+    method: Contrast,
+    seeds: int,
+    leave_one_out: bool,
+) -> ContrastCheck:
+    """Learn the gates of all groups of pairs and test them; what diverges is left out."""
+    work = [each for group in groups for each in fits_and_tests(group, leave_one_out)]
+    names, contrasts = [], []
+    for pairs, tested in work:
+        try:
+            gates = atlas.map(method, pairs, seeds)
+        except DivergedError as error:
+            logger.warning("%s", error)
+            continue
+        names.append(gates.name)
+        keep = Pieces(atlas.store, {"map": gates.name, "map_hash": gates.digest}).get
+        with tracked(atlas.progress, f"testing {gates.name}", len(tested)) as step:
+            for kept, lost in tested:
+                contrasts.append(_tested(atlas, gates, pairs, kept, lost, keep))
+                step(1, f"{kept.name} and {lost.name}")
+    if not contrasts:
+        raise DivergedError("every contrast diverged: a lower learning rate may help.")
+    result = ContrastCheck(atlas.model.spec.name, tuple(names), tuple(contrasts))
+    atlas.store.write_json(f"checks/{joint_name(names)}.contrast.json", result.as_dict())
+    return result
+
+
+def _tested(
+    atlas: Atlas, gates: Map, pairs: TaskPairs, kept: Task, lost: Task, keep: Keep
+) -> Contrasted:
+    learned_from = [task.name for task in pairs.retain]
+
+    def test() -> dict[str, Any]:
+        return check_contrast(atlas.model, kept, lost, gates, learned_from).as_dict()
+
+    return Contrasted.from_dict(keep(f"contrast {kept.hash} {lost.hash}", test))

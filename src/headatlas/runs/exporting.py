@@ -1,0 +1,81 @@
+"""Learned gates as a checkpoint: which seed, what it does on test questions, and its model card."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headatlas.checks.held_out import HARD, best_seed, gate_matrix, held_out, seeds_of
+from headatlas.checks.results.gating import HeldOut
+from headatlas.errors import HeadAtlasError
+from headatlas.maps.roles import is_gating
+from headatlas.models.load.export import check_new_folder, export_model
+from headatlas.runs.model_card import write_card
+from headatlas.runs.progress import Callback, tracked
+from headatlas.runs.store import Store
+
+if TYPE_CHECKING:
+    from headatlas.maps import Map
+    from headatlas.models.model import Model
+    from headatlas.tasks import Task
+
+GATES = {"plus": "G⁺", "minus": "G⁻", "free": "G"}
+
+
+@dataclass(frozen=True)
+class Exported:
+    """An exported model: its folder and model card, the seed whose gates it has, and what they do
+    to the task on test questions (the untouched model, then the gated one)."""
+
+    folder: Path
+    card: Path
+    seed: int
+    held_out: tuple[HeldOut, ...]
+
+
+def check_export(head_map: Map, folder: str | Path, gates: str, seed: int | None) -> None:
+    """Raise if gates of a map cannot be exported as asked, before a model is loaded."""
+    check_new_folder(folder)
+    Store(folder).check()
+    if not is_gating(head_map):
+        method = head_map.provenance.get("method", "another method")
+        raise HeadAtlasError(f"only gating maps can be exported, and this is a map of {method}.")
+    if gates not in GATES:
+        raise HeadAtlasError(f"no gates '{gates}': there are {', '.join(GATES)}.")
+    if head_map.provenance["settings"]["replacement"] != "zero":
+        raise HeadAtlasError(
+            "these gates were learned with mean replacement, which adds a constant that weights "
+            "cannot hold: learn gates with '--replacement zero' to export them."
+        )
+    seeds = seeds_of(head_map)
+    if seed is not None and seed not in seeds:
+        raise HeadAtlasError(f"no seed {seed} in this map: it has {', '.join(map(str, seeds))}.")
+
+
+def export_gates(
+    model: Model,
+    task: Task,
+    head_map: Map,
+    folder: str | Path,
+    *,
+    gates: str,
+    hard: bool,
+    seed: int | None,
+    progress: Callback | None,
+) -> Exported:
+    """Fold the gates of one seed into the weights; without a seed, of the best one on `select`."""
+    name = GATES[gates] + (HARD if hard else "")
+    seeds = seeds_of(head_map)
+    how = "as requested"
+    if seed is None:
+        how = "the best one on the selection questions" if len(seeds) > 1 else "the only one"
+        with tracked(progress, "choosing a seed", len(seeds)) as step:
+            seed = best_seed(model, task, head_map, name, report=step)
+    chosen = head_map.sel(seed=[seed])
+    with tracked(progress, "test questions", 1) as step:
+        rows = held_out(model, task, chosen, names=(name,), report=step)
+    with tracked(progress, f"writing {folder}"):
+        path = export_model(model, gate_matrix(head_map, name, seed), folder)
+        card = write_card(path, chosen, name, f"{seed} ({how})", rows)
+    return Exported(path, card, seed, rows)

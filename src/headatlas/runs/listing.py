@@ -1,0 +1,43 @@
+"""What there is: models at hand, methods, figures."""
+
+from __future__ import annotations
+
+from headatlas.methods import METHODS
+from headatlas.models.load.cache import cache_folder
+from headatlas.models.load.embedded import EMBEDDED
+from headatlas.plots import FIGURES
+
+
+def list_models() -> dict[str, str]:
+    """The models at hand by name, with where they are.
+
+    >>> list_models()["smollm2-135m"]
+    'the embedded default'
+    """
+    models = {EMBEDDED: "the embedded default"}
+    for config in sorted((cache_folder() / "models").glob("*/config.json")):
+        if not config.parent.name.startswith((".", EMBEDDED)):
+            models[str(config.parent)] = "in the cache"
+    return models
+
+
+def list_methods() -> dict[str, str]:
+    """The methods by name, with what each does.
+
+    >>> sorted(list_methods())
+    ['ablation', 'contrast', 'gating', 'probing']
+    """
+    return {name: _first_line(method) for name, method in METHODS.items()}
+
+
+def list_figures() -> dict[str, str]:
+    """The figures by name, with what each shows.
+
+    >>> "always-any" in list_figures()
+    True
+    """
+    return {name: _first_line(drawing.function) for name, drawing in FIGURES.items()}
+
+
+def _first_line(thing: object) -> str:
+    return (thing.__doc__ or "").strip().splitlines()[0]

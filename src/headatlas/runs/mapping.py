@@ -1,0 +1,147 @@
+"""Computing a map: what is there is kept, what is missing is computed, and a record is written."""
+
+from __future__ import annotations
+
+import logging
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from headatlas.errors import DivergedError, HeadAtlasError
+from headatlas.methods.baseline import QUESTIONS, TOKENS, Baseline, measure_baseline
+from headatlas.methods.method import package_versions
+from headatlas.runs.assemble import assemble
+from headatlas.runs.engine import Outcome, run_units
+from headatlas.runs.pieces import Pieces
+from headatlas.runs.progress import Callback, tracked
+from headatlas.runs.unit import cut
+from headatlas.tasks import Task
+
+if TYPE_CHECKING:
+    from headatlas.maps import Map
+    from headatlas.methods.method import Inputs, Method, Subject
+    from headatlas.models.model import Model
+    from headatlas.runs.store import Store
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A finished map and the record of how it was computed."""
+
+    map: Map
+    record: dict[str, Any]
+
+
+def compute_map(
+    model: Model,
+    task: Subject,
+    method: Method[Subject],
+    seeds: int,
+    store: Store,
+    *,
+    baseline: bool,
+    progress: Callback | None,
+) -> Computed:
+    """The map of a task for a number of seeds: units that are there are used, others computed."""
+    if seeds < 1:
+        raise HeadAtlasError(f"the number of seeds is at least 1, not {seeds}.")
+    start = time.perf_counter()
+    began = datetime.now(UTC).isoformat(timespec="seconds")
+    units = cut(model, task, method, range(seeds))
+    for remark in (*task.remarks, *method.check(model, task, seeds)):
+        logger.warning("%s", remark)
+    store.open()
+    facts: dict[str, Any] = {"task": task.name}
+    if baseline and isinstance(task, Task):
+        facts |= kept_baseline(model, task, store, progress).facts()
+    outcome = Outcome()
+    inputs = _inputs(model, task, method, store, progress)
+    try:
+        total = sum(method.reports(unit.part) for unit in units)
+        with tracked(progress, f"{method.name} of {task.name}", total) as step:
+            run_units(units, model, task, method, store, step, outcome, inputs)
+    except KeyboardInterrupt:
+        if (partial := assemble(units, outcome, store, facts)) is not None:
+            store.save_map(partial)
+        raise
+    for reason in outcome.failed.values():
+        logger.warning("%s This seed gives no map; other seeds are unaffected.", reason)
+    whole = assemble(units, outcome, store, facts)
+    if whole is None:
+        raise DivergedError(f"every seed of {method.name} on {task.name} diverged.")
+    store.save_map(whole)
+    if warning := whole.provenance.get("task_warning"):
+        logger.warning("%s is %s; the map says so.", model.spec.name, warning)
+    record = {
+        "began": began,
+        "seconds": round(time.perf_counter() - start, 3),
+        "model": model.spec.as_dict() | {"hash": model.fingerprint},
+        "device": str(model.hf.device),
+        "checks": [asdict(check) for check in model.checks],
+        "task": {"name": task.name, "hash": task.hash},
+        "method": {"name": method.name, "settings": method.settings(), "seeds": seeds},
+        "units": {
+            "computed": outcome.computed,
+            "skipped": outcome.skipped,
+            "failed": outcome.failed,
+        },
+        "packages": package_versions(),
+        "machine": {"python": platform.python_version(), "system": platform.platform()},
+    }
+    return Computed(whole, record)
+
+
+def kept_baseline(model: Model, task: Task, store: Store, progress: Callback | None) -> Baseline:
+    """What the untouched model scores on a task: from the folder, or measured and kept."""
+    subject = {"model_hash": model.fingerprint, "task_hash": task.hash, "baseline": [QUESTIONS]}
+
+    def measure() -> dict[str, Any]:
+        total = min(QUESTIONS, len(task.split("test")))
+        with tracked(progress, f"baseline of {task.name}", total) as step:
+            return measure_baseline(
+                model,
+                task,
+                limit=QUESTIONS,
+                max_tokens=TOKENS,
+                progress=lambda done: step(done, "untouched model"),
+            ).as_dict()
+
+    return Baseline.from_dict(Pieces(store, subject).get("baseline", measure))
+
+
+def _inputs(
+    model: Model,
+    task: Subject,
+    method: Method[Subject],
+    store: Store,
+    progress: Callback | None,
+) -> Callable[[], Inputs] | None:
+    """How the maps that a method is computed from are found, once and only if they are needed."""
+    if not method.inputs():
+        return None
+    return cache(lambda: input_maps(model, task, method.inputs(), store, progress))
+
+
+def input_maps(
+    model: Model,
+    task: Subject,
+    methods: Any,
+    store: Store,
+    progress: Callback | None,
+) -> Inputs:
+    """The maps of some methods of a task, part by part: from the folder, or computed and kept."""
+    maps = {}
+    for method in methods:
+        units = cut(model, task, method, [0])
+        outcome = Outcome()
+        total = sum(method.reports(unit.part) for unit in units)
+        with tracked(progress, f"{method.name} of {task.name}", total) as step:
+            run_units(units, model, task, method, store, step, outcome)
+        maps[method.name] = [outcome.maps[unit.key] for unit in units]
+    return maps

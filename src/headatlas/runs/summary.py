@@ -1,0 +1,95 @@
+"""What maps say, in plain sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from headatlas.maps.functions import head_counts, is_probing
+from headatlas.maps.published import published_shares
+from headatlas.maps.roles import (
+    THRESHOLD,
+    is_gating,
+    role_overlap,
+    seed_overlap,
+    shares,
+    unstable_heads,
+)
+from headatlas.tasks import BUILT_IN, load_task
+
+if TYPE_CHECKING:
+    from headatlas.maps import Map
+
+UNSTABLE_SHOWN = 8
+
+
+def sentences(maps: Sequence[Map], threshold: float = THRESHOLD) -> list[str]:
+    """A few sentences per map, then what gating maps have in common."""
+    lines: list[str] = []
+    for head_map in maps:
+        if is_gating(head_map):
+            lines += _gating(head_map, threshold)
+        elif is_probing(head_map):
+            lines += _functions(head_map)
+        if "unfinished" in head_map.provenance:
+            lines.append(f"UNFINISHED: this map has {head_map.provenance['unfinished']}.")
+    gating = [head_map for head_map in maps if is_gating(head_map)]
+    for one, other in combinations(gating, 2):
+        if one["facilitation"].shape[1:] == other["facilitation"].shape[1:]:
+            lines.append(_common(one, other, threshold))
+    return lines
+
+
+def _gating(head_map: Map, threshold: float) -> Iterator[str]:
+    task, seeds = head_map.provenance.get("task"), head_map.data.sizes["seed"]
+    number = f"{seeds} seed{'' if seeds == 1 else 's'}"
+    for rule, share in shares(head_map, threshold).items():
+        known = _published(head_map, rule) if threshold == THRESHOLD else ""
+        yield (
+            f"{task}, {rule} ({number}): {share['facilitation']:.1%} of heads facilitate, "
+            f"{share['interference']:.1%} interfere{known}"
+        )
+    if seeds < 2:
+        return
+    common = [seed_overlap(head_map, name, threshold) for name in ("facilitation", "interference")]
+    yield (
+        f"{task}: two seeds share {common[0]:.0%} of the heads that facilitate in either, and "
+        f"{common[1]:.0%} of those that interfere"
+    )
+    if unstable := sorted(unstable_heads(head_map, threshold), key=lambda row: -min(row[2:])):
+        shown = [f"{layer}.{head} ({f}/{n})" for layer, head, f, n in unstable[:UNSTABLE_SHOWN]]
+        more = ", …" if len(unstable) > UNSTABLE_SHOWN else ""
+        yield (
+            f"{task}: {len(unstable)} heads facilitate in some seeds and interfere in others: "
+            f"{', '.join(shown)}{more}"
+        )
+
+
+def _published(head_map: Map, rule: str) -> str:
+    """The published shares, where model and task are those of the paper."""
+    facts = head_map.provenance
+    task = str(facts.get("task"))
+    if task not in BUILT_IN or load_task(task).hash != facts.get("task_hash"):
+        return ""
+    known = published_shares(str(facts.get("model")), task, rule)
+    return f" (published, 10 seeds: {known[0]:.1f}% and {known[1]:.1f}%)" if known else ""
+
+
+def _functions(head_map: Map) -> Iterator[str]:
+    for name, count in head_counts(head_map).items():
+        yield (
+            f"{name}: {count.elbow} heads before the elbow, {count.significant} beyond chance, "
+            f"{count.both} both"
+        )
+
+
+def _common(one: Map, other: Map, threshold: float) -> str:
+    first, second = (head_map.aggregate("always")["facilitation"] for head_map in (one, other))
+    both = role_overlap(first, second, threshold)
+    names = " and ".join(str(head_map.provenance.get("task")) for head_map in (one, other))
+    return (
+        f"{names}: {both.common} heads always facilitate both, {both.share:.0%} of those that "
+        f"facilitate either (by chance {both.expected:.0%}, if their seeds did not start from the "
+        "same gates)"
+    )
