@@ -243,11 +243,11 @@ def _layer_kinds(attributes: dict[str, Any]) -> dict[str, Any]:
     kinds = {name: list(dict.fromkeys(attributes[name])) for name in names if attributes.get(name)}
     if not kinds:
         return {}
-    mixed = any(len(found) > 1 for name, found in kinds.items() if name.startswith("layer"))
+    mixed = any(len(types) > 1 for name, types in kinds.items() if name.startswith("layer"))
     layers = 4 if mixed else 2
     return {
         "num_hidden_layers": layers,
-        **{name: (found * layers)[:layers] for name, found in kinds.items()},
+        **{name: (types * layers)[:layers] for name, types in kinds.items()},
     }
 
 

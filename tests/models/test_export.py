@@ -51,9 +51,9 @@ def test_the_real_model_exported_equals_the_edited_one(embedded, tmp_path):
     ids = torch.tensor([embedded.encode("The capital of France is", " Paris").ids])
     folder = export_model(embedded, gate, tmp_path / "exported")
     wanted = edited_logits(embedded, ids, gate)
-    found = stock_logits(folder, ids, tmp_path)
-    assert (found - wanted).abs().max() < 1e-4 * wanted.abs().max()
-    assert not torch.allclose(found, embedded.hf(ids).logits, atol=0.1)
+    exported = stock_logits(folder, ids, tmp_path)
+    assert (exported - wanted).abs().max() < 1e-4 * wanted.abs().max()
+    assert not torch.allclose(exported, embedded.hf(ids).logits, atol=0.1)
 
 
 @pytest.mark.parametrize("name", ["gpt2", "bloom", "bitnet", "qwen3_next", "zamba2", "gemma2"])

@@ -107,10 +107,10 @@ def test_two_processes_may_convert_at_once(own_cache, tmp_path):
     workers = [context.Process(target=load_in_process, args=arguments) for _ in range(2)]
     for worker in workers:
         worker.start()
-    folders = [results.get(timeout=120) for _ in workers]
+    hashes = [results.get(timeout=120) for _ in workers]
     for worker in workers:
         worker.join()
-    assert folders[0] == folders[1]
+    assert hashes[0] == hashes[1]
     assert len(folders(own_cache)) == 1
 
 

@@ -33,6 +33,14 @@ class Model:
 
     `hf` is the `transformers` model itself, in evaluation mode; nothing here changes its weights.
     One model serves one thread at a time.
+
+    >>> from headatlas import load_model
+    >>> model = load_model("smollm2-135m")
+    >>> model.generate(["The capital of France is"], max_new_tokens=1)
+    [' Paris']
+    >>> row = model.encode("The capital of France is", " Paris")
+    >>> model.score([row]).exact().tolist()
+    [True]
     """
 
     def __init__(
@@ -118,9 +126,10 @@ class Model:
         An edit inside another one takes its place. A batch must have as many rows as an edit with
         a row axis; with `copies`, it may also hold several copies of each row (beams, samples).
 
+        >>> import torch
         >>> from headatlas import Edit, load_model
-        >>> model = load_model("smollm2-135m")  # doctest: +SKIP
-        >>> with model.editing(Edit.ablate(model.spec, [(0, 3)])):  # doctest: +SKIP
+        >>> model = load_model("smollm2-135m")
+        >>> with model.editing(Edit.ablate(model.spec, [(0, 3)])):
         ...     logits = model.hf(torch.tensor([[504, 3575]])).logits
         """
         return self._connection.editing(edit, copies)

@@ -49,7 +49,18 @@ def check_new_folder(folder: str | Path) -> None:
 
 @torch.no_grad()
 def export_model(model: Model, gate: Tensor, folder: str | Path) -> Path:
-    """Save the model with the gates folded in; the folder appears whole or not at all."""
+    """Save the model with the gates (layer × head) folded in, for any loader of `transformers`.
+
+    The folder appears whole or not at all.
+
+    >>> import tempfile, torch
+    >>> from headatlas import export_model, load_model
+    >>> model = load_model("smollm2-135m")
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     folder = export_model(model, torch.ones(30, 9), f"{parent}/same")
+    ...     (folder / "config.json").is_file()
+    True
+    """
     folder = Path(folder)
     check_new_folder(folder)
     state = fold_gates(model, gate)

@@ -58,7 +58,8 @@ def load_model(
     `attn_implementation` is `sdpa`, `eager`, `flash_attention_2`, … (default: what the model
     prefers); `device_map` spreads a model over several devices, as in `transformers`.
 
-    >>> load_model("smollm2-135m").spec.n_heads  # doctest: +SKIP
+    >>> from headatlas import load_model
+    >>> load_model("smollm2-135m").spec.n_heads
     9
     """
     name = str(name)
