@@ -122,10 +122,10 @@ def test_damaged_checkpoints_are_one_sentence(tmp_path):
 
 
 def test_models_of_another_kind(tmp_path):
-    from transformers import BertConfig, BertForMrequestsLM
+    from transformers import BertConfig, BertForMaskedLM
 
     small = BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=2)
-    BertForMrequestsLM(small).save_pretrained(tmp_path / "bert")
+    BertForMaskedLM(small).save_pretrained(tmp_path / "bert")
     refused(tmp_path / "bert", "is not a causal language model .*encoder-only")
     T5Config(d_model=8, d_kv=4, num_layers=1, num_heads=2).save_pretrained(tmp_path / "t5")
     refused(tmp_path / "t5", "is an encoder–decoder model")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -75,6 +76,30 @@ def test_targets_that_are_not_in_the_row_are_one_sentence(start):
     message = f"at least one token and something before it, but it starts at token {start} of 3"
     with pytest.raises(TaskError, match=message):
         Tokens((1, 2, 3), start)
+
+
+@pytest.mark.parametrize("use", ["read", "generate"])
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (torch.tensor([[5, 6]]), r"a list of rows, not as a Tensor: use \.tolist\(\) first"),
+        ([5, 6], "row 0 is no list of whole numbers, but of int: give token ids"),
+        ([[5, 6], [5, 6.5]], "row 1 is no list of whole numbers, but of float, int"),
+    ],
+)
+def test_rows_of_another_kind_are_one_sentence(tiny, use, rows, message):
+    with pytest.raises(TaskError, match=message):
+        uses(tiny)[use](rows)
+
+
+def test_scores_need_targets(tiny):
+    with pytest.raises(TaskError, match=r"score takes Tokens, not a list: .*model\.encode"):
+        tiny.score([[5, 6, 7]])
+
+
+def test_numbers_of_numpy_are_token_ids(tiny):
+    ids = np.array([5, 6, 7])
+    assert torch.equal(tiny.read([tuple(ids)]), tiny.read([[5, 6, 7]]))
 
 
 def test_the_last_token_of_the_vocabulary_can_be_used(tiny):

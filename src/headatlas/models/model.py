@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from html import escape
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -101,7 +101,7 @@ class Model:
 
     @cached_property
     def continues_from_cache(self) -> bool:
-        """Whether a text in two parts through a cache gives what it gives in one part."""
+        """Whether rows that continue a cached prefix score as they do without a cache."""
         return continues_from_cache(self)
 
     @cached_property
@@ -194,16 +194,12 @@ class Model:
         texts = [prompt for prompt in prompts if isinstance(prompt, str)]
         if texts and len(texts) < len(prompts):
             raise EditError("prompts are either all texts or all lists of token ids, not both.")
-        rows = [
-            encode_prompt(self._need_tokenizer(), prompt)
-            if isinstance(prompt, str)
-            else tuple(prompt)
-            for prompt in prompts
-        ]
-        new = generate_ids(self, rows, edit or self._connection.edit, options)
+        edit = edit or self._connection.edit
         if not texts:
-            return new
+            return generate_ids(self, cast("Sequence[Sequence[int]]", prompts), edit, options)
         tokenizer = self._need_tokenizer()
+        rows = [encode_prompt(tokenizer, text) for text in texts]
+        new = generate_ids(self, rows, edit, options)
         return [str(tokenizer.decode(row, skip_special_tokens=True)) for row in new]
 
     def _need_tokenizer(self) -> PreTrainedTokenizerBase:

@@ -1,8 +1,8 @@
-"""GGUF files: converted once to an ordinary checkpoint, with the tokenizer that the file means.
+"""GGUF files: converted once to an ordinary checkpoint, with the tokenizer that the file describes.
 
-What `transformers` reads from a GGUF is mended in two places. BOS: the file says whether texts
-start with it, and the tokenizer obeys. Digits: some vocabularies were learned on text split at
-every digit, which is not in the file itself but follows from the name of its pre-tokenizer.
+What `transformers` reads from a GGUF is corrected in two places. BOS: texts start with it if the
+file says so. Digits: some vocabularies were learned on text split at every digit; that is not in
+the file itself but follows from the name of its pre-tokenizer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from headatlas.models.load.checkpoint import load_with_info
 logger = logging.getLogger(__name__)
 
 CONVERSION = 1
-"""Raise this when converted folders would come out different, so that old ones are not used."""
+"""Increase this when conversion changes, so that folders converted before are not used."""
 
 SINGLE_DIGITS = {
     "smollm",
@@ -129,7 +129,7 @@ def _convert(path: Path, facts: dict[str, Any], folder: Path) -> None:
 def mend_tokenizer(
     tokenizer: PreTrainedTokenizerBase, facts: dict[str, Any]
 ) -> PreTrainedTokenizerBase:
-    """Make a tokenizer from a GGUF split digits as the original, and add BOS as the file says."""
+    """Make a GGUF's tokenizer split digits like the original, and add BOS if the file says so."""
     backend = tokenizer.backend_tokenizer
     kind = facts.get("tokenizer.ggml.pre", "default")
     if kind in SINGLE_DIGITS:
@@ -154,6 +154,6 @@ def mend_tokenizer(
 
 
 def _adds_bos(facts: dict[str, Any]) -> bool:
-    """The file's own word; without one, SentencePiece vocabularies add BOS and others do not."""
-    word = facts.get("tokenizer.ggml.add_bos_token")
-    return bool(word) if word is not None else facts.get("tokenizer.ggml.model") == "llama"
+    """What the file says; without a word, SentencePiece vocabularies add BOS, others do not."""
+    stated = facts.get("tokenizer.ggml.add_bos_token")
+    return bool(stated) if stated is not None else facts.get("tokenizer.ggml.model") == "llama"

@@ -1,4 +1,4 @@
-"""The mean output of every head: what takes the place of a head that is closed, not cut."""
+"""The mean output of every head: what replaces a head in mean ablation."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from headatlas.models.model import Model
 
 MEAN_EXAMPLES = 64
-"""Examples of a task over which a head's mean output is taken."""
+"""Number of examples of a task over which a head's mean output is taken."""
 
 ROWS = 8
-"""Examples that are read at a time."""
+"""Number of examples that are read at a time."""
 
 
 @torch.no_grad()

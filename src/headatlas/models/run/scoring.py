@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import Cache
 
-from headatlas.errors import EditError
+from headatlas.errors import EditError, TaskError
 from headatlas.models.edit import Edit
 from headatlas.models.inputs import check_rows_of_ids
 from headatlas.models.run.packing import attends_in_chunks, packed_logits, packing_pays
@@ -73,6 +73,11 @@ def score_targets(
     model cannot continue from a cache, or rows have edits of their own. All rows run packed into
     one where the model can and it pays; `share` and `pack` overrule.
     """
+    if wrong := next((row for row in rows if not isinstance(row, Tokens)), None):
+        raise TaskError(
+            f"score takes Tokens, not a {type(wrong).__name__}: make them with "
+            "model.encode(prompt, target), or with Tokens(ids, target_start)."
+        )
     check_rows_of_ids(model, [row.ids for row in rows])
     edit.check_rows(len(rows))
     if pack and (edit.rows > 1 or edit.by_position):
