@@ -19,7 +19,7 @@ SPECIALS = ["<s>", "</s>"]
 
 
 def byte_tokenizer() -> PreTrainedTokenizerFast:
-    """One token a byte, and the special tokens <s> and </s>."""
+    """One token per byte, and the special tokens <s> and </s>."""
     vocabulary = {token: i for i, token in enumerate([*SPECIALS, *BYTES])}
     backend = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -92,10 +92,10 @@ def write_gguf(path: Path, *, add_bos: bool = False, pre: str = "smollm", layers
     writer.add_bos_token_id(0)
     writer.add_eos_token_id(1)
     writer.add_add_bos_token(add_bos)
-    generator = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
 
     def add(name: str, *shape: int) -> None:
-        values = generator.normal(size=shape) / np.sqrt(shape[-1])
+        values = rng.normal(size=shape) / np.sqrt(shape[-1])
         writer.add_tensor(name, values.astype(np.float32))
 
     add("token_embd.weight", len(tokens), 32)
@@ -130,9 +130,9 @@ def gating_map(plus, minus, **facts) -> Map:
         "gate_plus": plus,
         "gate_minus": minus,
     }
-    known = {"model": "m", "task": "t", "method": "gating", "settings": {"baseline": "zero"}}
+    known = {"model": "m", "task": "t", "method": "gating", "settings": {"replacement": "zero"}}
     return Map.of(
-        {name: (dims, each) for name, each in values.items()},
+        {name: (dims, array) for name, array in values.items()},
         {**known, **facts},
         {"seed": range(len(plus))},
     )

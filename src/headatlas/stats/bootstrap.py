@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -51,17 +52,20 @@ def resamples(
 
     With `axis`, the statistic takes that argument and works on many heads at once.
     """
-    from scipy.stats import bootstrap
+    from scipy.stats import DegenerateDataWarning, bootstrap
 
-    result = bootstrap(
-        data,
-        statistic,
-        n_resamples=draws,
-        batch=100,
-        paired=True,
-        vectorized=axis is not None,
-        axis=axis or 0,
-        method="percentile",
-        rng=np.random.default_rng(seed),
-    )
+    with warnings.catch_warnings():
+        # a resample may have no correlation (NaN); scipy warns of its own interval, not used here
+        warnings.simplefilter("ignore", DegenerateDataWarning)
+        result = bootstrap(
+            data,
+            statistic,
+            n_resamples=draws,
+            batch=100,
+            paired=True,
+            vectorized=axis is not None,
+            axis=axis or 0,
+            method="percentile",
+            rng=np.random.default_rng(seed),
+        )
     return np.asarray(result.bootstrap_distribution)

@@ -1,0 +1,68 @@
+"""Agreement between two arrays of heads, against known cases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from headatlas.errors import MapError
+from headatlas.stats.agreement import agreement_of
+
+
+@pytest.fixture
+def noisy_pair():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(30, 9))
+    return x, 0.7 * x + rng.normal(size=(30, 9))
+
+
+def test_correlations_are_those_of_scipy(noisy_pair):
+    x, y = noisy_pair
+    result = agreement_of(x, y)
+    assert result.pearson == pytest.approx(stats.pearsonr(x.ravel(), y.ravel())[0])
+    assert result.spearman == pytest.approx(stats.spearmanr(x.ravel(), y.ravel())[0])
+    assert result.pearson_interval[0] < result.pearson < result.pearson_interval[1]
+    known = stats.pearsonr(x.ravel(), y.ravel()).confidence_interval()
+    assert result.pearson_interval == pytest.approx((known.low, known.high), abs=0.04)
+
+
+def test_equal_and_opposite_maps(noisy_pair):
+    x, _ = noisy_pair
+    same = agreement_of(x, x, top_k=10, draws=20)
+    assert (same.pearson, same.spearman, same.top_overlap) == pytest.approx((1, 1, 1))
+    opposite = agreement_of(x, -x, top_k=10, draws=20)
+    assert (opposite.spearman, opposite.top_overlap) == pytest.approx((-1, 0))
+    assert opposite.top_expected == pytest.approx(10 / 270)
+
+
+def test_the_overlap_of_the_top_heads_has_a_wilson_interval():
+    x = np.arange(12.0).reshape(3, 4)
+    y = x.copy()
+    y[2, 3], y[0, 0] = y[0, 0], y[2, 3]  # the largest becomes the smallest
+    result = agreement_of(x, y, top_k=4, draws=20)
+    assert result.top_overlap == 0.75
+    known = stats.binomtest(3, 4).proportion_ci(0.95, method="wilson")
+    assert result.top_interval == pytest.approx((known.low, known.high))
+    assert agreement_of(x, y, top_k=100, draws=20).top_k == 12
+
+
+def test_missing_heads_are_left_out(noisy_pair):
+    x, y = noisy_pair
+    x = x.copy()
+    x[0] = np.nan
+    assert agreement_of(x, y, draws=20).heads == 29 * 9
+
+
+def test_a_constant_map_has_no_correlation(noisy_pair):
+    assert np.isnan(agreement_of(np.ones((30, 9)), noisy_pair[1], draws=10).pearson)
+
+
+def test_maps_that_do_not_compare(noisy_pair):
+    x, _ = noisy_pair
+    with pytest.raises(MapError, match="maps of different models"):
+        agreement_of(x, x[:10])
+    with pytest.raises(MapError, match="at least 3 heads in common"):
+        agreement_of(np.full((30, 9), np.nan), x)
+    with pytest.raises(MapError, match="at least 1, not 0"):
+        agreement_of(x, x, top_k=0)

@@ -1,0 +1,55 @@
+"""Intervals of shares and of mean changes, against scipy."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from headatlas.stats.clustered import mean_interval
+from headatlas.stats.intervals import Change, mean_change, share_interval
+
+
+@pytest.mark.parametrize(("right", "count"), [(0, 36), (1, 7), (10, 15), (15, 15), (300, 1000)])
+def test_the_interval_of_a_share_is_wilsons(right, count):
+    known = stats.binomtest(right, count).proportion_ci(0.95, method="wilson")
+    assert share_interval(right / count, count) == pytest.approx((known.low, known.high), abs=1e-6)
+
+
+def test_a_change_has_the_interval_of_its_mean():
+    values = np.random.default_rng(0).normal(1, 0.1, 50)
+    names = [str(i) for i in range(50)]
+    alone = mean_change(values, names)
+    assert (alone.low, alone.high) == pytest.approx(mean_interval(values, names))
+    assert alone.mean == pytest.approx(values.mean())
+
+
+def test_a_second_error_is_combined_as_in_welchs_test():
+    rng = np.random.default_rng(0)
+    values, others = rng.normal(1, 0.5, 30), rng.normal(0, 2, 6)
+    known = stats.ttest_ind(values, others, equal_var=False).confidence_interval(0.95)
+    names = [str(i) for i in range(30)]
+    change = mean_change(values - others.mean(), names, stats.sem(others), len(others) - 1)
+    assert (change.low, change.high) == pytest.approx((known.low, known.high))
+
+
+def test_where_a_change_lies():
+    assert (Change(-1, -2, -0.1).below, Change(-1, -2, -0.1).above) == (True, False)
+    assert (Change(1, 0.1, 2).below, Change(1, 0.1, 2).above) == (False, True)
+    assert (Change(1, -0.1, 2).below, Change(1, -0.1, 2).above) == (None, None)
+
+
+def test_equal_values_have_no_interval_and_one_question_decides_nothing():
+    assert mean_change(np.ones(4), list("abcd")) == Change(1, 1, 1)
+    single = mean_change(np.ones(2), ["a", "a"])
+    assert math.isnan(single.low)
+    assert single.below is None
+
+
+def test_equal_shares_of_few_questions_are_uncertain():
+    """Of 6 questions, all right: up to 39 % of all questions may be wrong (1 − 0.05^(1/6))."""
+    few, many = (mean_change(np.ones(n), [str(i) for i in range(n)], bounded=True) for n in (6, 90))
+    assert few.low == pytest.approx(1 - 0.393, abs=1e-3)
+    assert 0.95 < many.low < 1
