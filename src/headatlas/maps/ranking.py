@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,7 +46,7 @@ def ranked_table(head_map: Map, threshold: float = THRESHOLD) -> pd.DataFrame:
     """
     for variable, table in _TABLES.items():
         if variable in head_map.variables:
-            rows = table(head_map, threshold)
+            rows = table(_with_seeds(head_map), threshold)
             rows["significant"] = rows["p"] <= LEVEL
             first = [name for name in STANDARD if name in rows]
             return rows[[*first, *(name for name in rows if name not in STANDARD)]]
@@ -87,7 +88,7 @@ def _contrast(head_map: Map, threshold: float) -> pd.DataFrame:
 def _effects(head_map: Map, threshold: float) -> pd.DataFrame:
     from scipy.stats import t
 
-    mean = head_map if "seed" not in head_map.data.dims else head_map.aggregate("mean")
+    mean = head_map.aggregate("mean")
     facts = head_map.provenance
     functions = function_names(head_map) if "function" in head_map.data.dims else [None]
     tables = []
@@ -135,6 +136,13 @@ _TABLES: dict[str, Callable[[Map, float], pd.DataFrame]] = {
     "gate": _contrast,
 }
 """How maps are ranked, by a variable that only they have."""
+
+
+def _with_seeds(head_map: Map) -> Map:
+    """The map with a dimension `seed`, also if it is of one seed or already aggregated."""
+    if "seed" in head_map.data.dims:
+        return head_map
+    return replace(head_map, data=head_map.data.expand_dims("seed"))
 
 
 def _over_seeds(scores: xr.DataArray) -> pd.DataFrame:

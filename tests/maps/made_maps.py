@@ -1,0 +1,46 @@
+"""Small maps with known numbers, one for every method."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headatlas.maps import Map
+
+SEEDED = ("seed", "layer", "head")
+BY_FUNCTION = ("function", *SEEDED)
+
+
+def effects(values, error=0.1, questions=None, **facts) -> Map:
+    """A map of ablation; with four dimensions the first is the function."""
+    values = np.asarray(values, float)
+    dims = BY_FUNCTION if values.ndim == 4 else SEEDED
+    names = {"seed": range(values.shape[-3])}
+    if values.ndim == 4:
+        names["function"] = [f"f{i}" for i in range(len(values))]
+        names["questions"] = (("function",), questions)
+    return Map.of(
+        {"effect": (dims, values), "effect_se": (dims, np.full_like(values, error))},
+        {"model": "m", "task": "t", "method": "ablation", **facts},
+        names,
+    )
+
+
+def importances(values, p=None, **facts) -> Map:
+    """A map of probing: function × seed × layer × head."""
+    values = np.asarray(values, float)
+    p = np.ones_like(values) if p is None else np.asarray(p, float)
+    return Map.of(
+        {"importance": (BY_FUNCTION, values), "importance_p": (BY_FUNCTION, p)},
+        {"model": "m", "task": "t", "method": "probing", **facts},
+        {"function": [f"f{i}" for i in range(len(values))], "seed": range(values.shape[1])},
+    )
+
+
+def contrasted(gates, **facts) -> Map:
+    """A map of contrast: seed × layer × head."""
+    gates = np.asarray(gates, float)
+    return Map.of(
+        {"gate": (SEEDED, gates)},
+        {"model": "m", "task": "a-not-b", "method": "contrast", **facts},
+        {"seed": range(len(gates))},
+    )

@@ -1,0 +1,98 @@
+"""Aggregation over seeds and functions, and the errors of what it gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from headatlas.errors import MapError
+from headatlas.maps import Map, aggregate
+from headatlas.maps.aggregate import next_interval
+from maps.made_maps import BY_FUNCTION, SEEDED, effects
+
+numbers = st.floats(-1e6, 1e6, allow_nan=False)
+
+
+@settings(derandomize=True, deadline=None, max_examples=50)
+@given(arrays(float, (3, 2, 4), elements=numbers))
+def test_rules_are_what_their_names_say(values):
+    head_map = effects(values)
+    for rule, function in {
+        "mean": np.mean,
+        "always": np.min,
+        "any": np.max,
+        "median": np.median,
+    }.items():
+        result = head_map.aggregate(rule)["effect"]
+        assert result.dims == ("layer", "head")
+        np.testing.assert_allclose(result, function(values, axis=0), rtol=1e-9, atol=1e-9)
+    assert (head_map.aggregate("always")["effect"] <= head_map.aggregate("any")["effect"]).all()
+
+
+def test_missing_heads_stay_missing():
+    values = np.ones((3, 2, 4))
+    values[:, 1, 3] = np.nan
+    values[0, 0, 0] = np.nan
+    for rule in ("mean", "median", "always", "any"):
+        strict = effects(values).aggregate(rule)["effect"].to_numpy()
+        lenient = effects(values).aggregate(rule, skip_missing=True)["effect"].to_numpy()
+        assert np.isnan(strict[1, 3])
+        assert np.isnan(lenient[1, 3])
+        assert np.isnan(strict[0, 0])
+        assert lenient[0, 0] == 1
+        assert np.isfinite(strict[0, 1:]).all()
+
+
+def test_aggregation_goes_over_any_dimension():
+    values = np.arange(24.0).reshape(2, 3, 2, 2)
+    head_map = Map.of({"importance": (BY_FUNCTION, values)}, {})
+    assert head_map.aggregate("any", "function")["importance"].dims == SEEDED
+    both = Map.of({"a": (BY_FUNCTION, values), "b": (("layer", "head"), values[0, 0])}, {})
+    kept = aggregate(both.data, "mean", "seed")
+    assert kept["b"].dims == ("layer", "head")
+    with pytest.raises(MapError, match="no dimension 'epoch'"):
+        head_map.aggregate("mean", "epoch")
+    with pytest.raises(MapError, match="no rule 'most'"):
+        head_map.aggregate("most")
+
+
+def test_the_standard_error_of_a_mean_over_seeds():
+    values = np.array([1.0, 2.0, 6.0]).reshape(3, 1, 1)
+    errors = np.array([0.3, 0.4, 0.5]).reshape(3, 1, 1)
+    head_map = Map.of({"effect": (SEEDED, values), "effect_se": (SEEDED, errors)}, {})
+    between = np.var([1.0, 2.0, 6.0], ddof=1) / 3
+    within = np.mean(np.square([0.3, 0.4, 0.5]))
+    known = np.sqrt(between + within)
+    assert head_map.aggregate("mean")["effect_se"].item() == pytest.approx(known)
+    alone = Map(head_map.data.isel(seed=[0]), {})
+    assert alone.aggregate("mean")["effect_se"].item() == pytest.approx(0.3)
+
+
+def test_the_standard_error_is_right_where_seeds_share_their_questions():
+    """Questions vary by 1, seeds by 2: means of 4 seeds over the same 25 questions vary so."""
+    rng = np.random.default_rng(0)
+    heads = 4000
+    values = rng.normal(size=(1, 25, heads)) + 2 * rng.normal(size=(4, 1, heads))
+    means, errors = values.mean(1), values.std(1, ddof=1) / 5  # seed head
+    head_map = Map.of(
+        {"effect": (SEEDED, means[:, None]), "effect_se": (SEEDED, errors[:, None])}, {}
+    )
+    reported = head_map.aggregate("mean")["effect_se"].to_numpy()
+    assert np.sqrt(np.mean(reported**2)) == pytest.approx(means.mean(0).std(), rel=0.03)
+
+
+def test_rules_other_than_the_mean_have_no_standard_error():
+    assert effects(np.ones((3, 2, 2))).aggregate("any").variables == ["effect"]
+
+
+def test_the_next_seed_lies_in_its_interval_as_often_as_it_says():
+    noise = np.random.default_rng(0).normal(size=(6, 200, 25))
+    values = xr.DataArray(noise, dims=SEEDED)
+    bounds = next_interval(values.isel(seed=slice(0, 5)))
+    inside = (noise[5] >= bounds.sel(bound="lower")) & (noise[5] <= bounds.sel(bound="upper"))
+    assert float(inside.mean()) == pytest.approx(0.95, abs=0.015)
+    assert bool(np.isnan(next_interval(values.isel(seed=[0]))).all())

@@ -1,0 +1,91 @@
+"""Comparing maps of two methods, tasks or functions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from headatlas.errors import MapError
+from headatlas.maps import Comparison, Map, compare_maps
+from maps.made_maps import contrasted, effects, importances
+from small_things import gating_map
+
+VALUES = np.random.default_rng(0).random((2, 6, 4))
+
+
+def only(comparison):
+    (row,) = comparison.rows
+    return row
+
+
+def test_signs_are_aligned_so_that_larger_is_more_important():
+    """What ablation loses, gating facilitates, contrast closes: one order of heads."""
+    maps = [
+        gating_map(np.ones_like(VALUES), VALUES),
+        effects(-VALUES),
+        contrasted(1 - VALUES),
+        effects(-VALUES, task="another"),
+    ]
+    for other in maps[1:]:
+        row = only(maps[0].agreement(other, top_k=5))
+        assert row.spearman == pytest.approx(1)
+        assert row.within == pytest.approx(1)
+        assert row.top_overlap == 1
+        assert row.heads == 24
+    assert only(maps[0].agreement(effects(VALUES))).spearman == pytest.approx(-1)
+
+
+def test_seeds_are_averaged():
+    noise = np.random.default_rng(1).normal(size=VALUES.shape)
+    noise[1] = -noise[0]
+    row = only(compare_maps(effects(-VALUES[:1]), effects(-VALUES[:1] + noise, task="u")))
+    assert row.spearman == pytest.approx(1)
+
+
+def test_agreement_within_layers_leaves_depth_out():
+    depth = np.arange(6.0)[:, None] * np.ones((6, 4))
+    rng = np.random.default_rng(2)
+    one, other = (effects(-(100 * depth + rng.normal(size=(6, 4)))[None], task=t) for t in "ab")
+    row = only(compare_maps(one, other))
+    assert row.spearman > 0.9
+    assert row.within < 0.6
+    assert row.within_low < row.within < row.within_high
+
+
+def test_functions_are_compared_one_by_one():
+    values = np.random.default_rng(0).random((2, 1, 6, 4))
+    other = values.copy()
+    other[1] = -other[1]
+    comparison = compare_maps(importances(values), effects(-other, questions=[5, 5]))
+    assert [(row.function, round(row.spearman)) for row in comparison.rows] == [
+        ("f0", 1),
+        ("f1", -1),
+    ]
+    whole = compare_maps(importances(values), gating_map(VALUES[:1], values[0]))
+    assert [row.function for row in whole.rows] == ["f0", "f1"]
+    assert whole.rows[0].spearman == pytest.approx(1)
+    strange = importances(values)
+    strange = Map(strange.data.assign_coords(function=["x", "y"]), strange.provenance)
+    with pytest.raises(MapError, match="no function in common"):
+        compare_maps(importances(values), strange)
+
+
+def test_maps_are_called_by_what_tells_them_apart():
+    gates = gating_map(np.ones_like(VALUES), VALUES)
+    assert only(compare_maps(gates, effects(VALUES))).pair == ("gating", "ablation")
+    assert only(compare_maps(effects(VALUES), effects(VALUES, task="u"))).pair == ("t", "u")
+    assert only(compare_maps(effects(VALUES), effects(VALUES, model="n"))).pair == ("m", "n")
+    long, short = effects(VALUES, settings={"examples": 64}), effects(VALUES)
+    assert only(compare_maps(long, short)).pair == (long.name, short.name)
+    comparison = compare_maps(effects(VALUES), effects(VALUES, task="u"))
+    assert (comparison.model, comparison.task) == ("m", "t / u")
+    assert "rank correlation +1.00" in comparison.summary()[0]
+    assert isinstance(comparison, Comparison)
+
+
+def test_maps_that_cannot_be_compared_are_one_sentence():
+    with pytest.raises(MapError, match=r"maps of different models .*\(6, 4\) and \(5, 4\)"):
+        compare_maps(effects(VALUES), effects(VALUES[:, :5]))
+    other = Map.of({"loss": (("layer", "head"), np.zeros((6, 4)))}, {})
+    with pytest.raises(MapError, match="nothing about the importance of heads: it has loss"):
+        compare_maps(effects(VALUES), other)

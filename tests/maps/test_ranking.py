@@ -1,0 +1,147 @@
+"""Tables of heads: their order, intervals and corrected p-values, for every method."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from headatlas.errors import MapError
+from headatlas.maps import Map
+from headatlas.maps.aggregate import next_interval
+from headatlas.stats.multiple import holm
+from maps.made_maps import contrasted, effects, importances
+from small_things import gating_map
+
+FIRST = ["rank", "layer", "head", "score", "low", "high", "p", "significant"]
+
+
+def test_ablation_is_ranked_by_what_the_task_loses():
+    values = [[[0.1, -2.0], [-0.3, np.nan]]]
+    table = effects(values, error=0.5, questions_used=11).to_dataframe()
+    assert list(table)[:8] == FIRST
+    assert list(zip(table["layer"], table["head"], strict=True)) == [(0, 1), (1, 0), (0, 0)]
+    assert table["score"].tolist() == [2.0, 0.3, -0.1]
+    half_width = stats.t.ppf(0.975, 10) * 0.5
+    assert table["low"].tolist() == pytest.approx([m - half_width for m in (2, 0.3, -0.1)])
+    raw = 2 * stats.t.sf(np.array([4.0, 0.6, 0.2]), 10)
+    assert table["p"].tolist() == pytest.approx(holm(raw).tolist())
+    assert table["significant"].tolist() == [True, False, False]
+    assert table["effect"].tolist() == [-2.0, -0.3, 0.1]
+
+
+def test_seeds_of_ablation_are_averaged_with_their_error():
+    head_map = effects([[[-1.0, 0.0]], [[-3.0, 0.0]]], error=0.1, questions_used=20)
+    table = head_map.to_dataframe()
+    assert table["score"][0] == 2.0
+    assert table["effect_se"][0] == pytest.approx(np.sqrt(0.01 + 2 / 2))
+
+
+def test_functions_of_ablation_have_their_own_questions_and_one_correction():
+    values = np.zeros((2, 1, 1, 3))
+    values[0, 0, 0, 1], values[1, 0, 0, 2] = -1.0, -1.0
+    table = effects(values, error=0.25, questions=[5, 50]).to_dataframe()
+    assert next(iter(table)) == "function"
+    firsts = table[table["rank"] == 1].set_index("function")
+    assert firsts["head"].to_dict() == {"f0": 1, "f1": 2}
+    raw = {"f0": 2 * stats.t.sf(4, 4), "f1": 2 * stats.t.sf(4, 49)}
+    assert firsts["p"]["f1"] == pytest.approx(6 * raw["f1"])
+    assert firsts["p"]["f0"] == pytest.approx(5 * raw["f0"])
+
+
+def test_gating_is_ranked_by_mean_facilitation():
+    plus = [[[1, 0]], [[1, 0.2]]] * 3
+    table = gating_map(plus, [[[1, 0]], [[0.5, 0]]] * 3).to_dataframe()
+    assert list(table)[:8] == FIRST
+    first, second = table.to_dict("records")
+    assert (first["layer"], first["head"], first["role_always"]) == (0, 0, "facilitating")
+    assert first["score"] == first["facilitation_mean"] == 0.75
+    assert 0.5 <= first["facilitation_low"] < 0.75 < first["facilitation_high"] <= 1.0
+    assert (first["low"], first["high"]) == (
+        first["facilitation_low"],
+        first["facilitation_high"],
+    )
+    assert second["seeds_interfering"] == 6
+    assert second["role_any"] == "interfering"
+
+
+def test_few_seeds_have_no_interval_and_one_seed_no_evidence():
+    (row,) = gating_map([[[0.4]]], [[[0.6]]]).to_dataframe().to_dict("records")
+    assert (row["seeds_facilitating"], row["seeds_interfering"]) == (1, 1)
+    assert np.isnan(row["low"])
+    assert np.isnan(row["facilitation_low"])
+    assert (row["p"], row["significant"]) == (1.0, False)
+
+
+def test_a_head_that_every_seed_needs_is_significant():
+    minus = np.random.default_rng(0).random((10, 5, 6)) * 0.5
+    minus[:, 2, 3] = 1.0
+    top = gating_map(np.ones_like(minus), minus).top(2)
+    assert (top["layer"][0], top["head"][0], bool(top["significant"][0])) == (2, 3, True)
+    assert not top["significant"][1]
+
+
+def test_contrast_is_ranked_by_closed_gates():
+    gates = np.tile([[[0.9, 0.1, 0.5]]], (5, 1, 1))
+    table = contrasted(gates).to_dataframe()
+    assert table["head"].tolist() == [1, 2, 0]
+    assert table["score"].tolist() == pytest.approx([0.9, 0.5, 0.1])
+    assert table["gate_mean"].tolist() == pytest.approx([0.1, 0.5, 0.9])
+
+
+def test_probing_has_every_function_and_the_interval_of_the_next_seed():
+    values = np.random.default_rng(0).random((2, 3, 2, 4))
+    p = np.ones_like(values)
+    p[0, :, 1, 1] = [0.01, 0.04, 0.02]
+    p[0, :, 1, 2] = [0.01, 0.2, 0.02]
+    head_map = importances(values, p)
+    table = head_map.to_dataframe()
+    assert len(table) == 16
+    assert list(table)[:2] == ["function", "rank"]
+    row = table.iloc[0]
+    at = head_map["importance"].sel(function="f0", layer=row["layer"], head=row["head"])
+    assert row["score"] == pytest.approx(float(at.mean())) == values[0].mean(0).max()
+    bounds = next_interval(at)
+    assert (row["low"], row["high"]) == pytest.approx(tuple(bounds.to_numpy()))
+    passed = table[table["significant"]]
+    assert passed[["function", "layer", "head", "p"]].values.tolist() == [["f0", 1, 1, 0.04]]
+    assert np.isnan(importances(values[:, :1]).to_dataframe()["low"]).all()
+
+
+def test_top_gives_that_many_heads_per_function_and_few_columns():
+    values = np.random.default_rng(0).random((3, 2, 4, 5))
+    assert importances(values).top(2)["function"].value_counts().to_dict() == {
+        "f0": 2,
+        "f1": 2,
+        "f2": 2,
+    }
+    top = gating_map(values[0], values[1]).top(3)
+    assert list(top) == [*FIRST, "role_always", "role_any"]
+    assert top["rank"].tolist() == [1, 2, 3]
+    assert len(gating_map(values[0], values[1]).top(1000)) == 20
+    with pytest.raises(MapError, match="at least 1, not 0"):
+        effects(values[0]).top(0)
+
+
+@pytest.mark.parametrize(
+    "head_map",
+    [
+        gating_map(np.ones((2, 2, 3)), np.random.default_rng(0).random((2, 2, 3))),
+        contrasted(np.random.default_rng(0).random((2, 2, 3))),
+        effects(np.random.default_rng(0).random((2, 2, 3))),
+        importances(np.random.default_rng(0).random((1, 2, 2, 3))),
+    ],
+    ids=lambda head_map: head_map.provenance["method"],
+)
+def test_a_map_of_one_seed_or_of_the_mean_is_ranked_too(head_map):
+    one = head_map.sel(seed=1)
+    assert one.top(3).equals(head_map.sel(seed=[1]).top(3))
+    assert head_map.aggregate("mean").top(3)["score"].tolist() == pytest.approx(
+        head_map.top(3)["score"].tolist()
+    )
+
+
+def test_a_map_without_importance_is_one_sentence():
+    other = Map.of({"loss": (("layer", "head"), np.zeros((1, 2)))}, {})
+    with pytest.raises(MapError, match=r"no importance of heads can be read .* has loss"):
+        other.to_dataframe()
