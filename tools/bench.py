@@ -22,7 +22,7 @@ from unittest import mock
 import psutil
 import torch
 
-from headatlas.methods.fitting import Fit, existing_heads, first_theta, fit_gates
+from headatlas.methods.fitting import FitSettings, existing_heads, first_theta, fit_gates
 from headatlas.models.edit import Edit
 from headatlas.models.load.loader import load_model
 from headatlas.models.model import Model
@@ -42,10 +42,12 @@ def few_shot_rows(model: Model) -> list[Tokens]:
     """Real text cut to size: a shared prefix, then rows that end in one target token."""
     task = load_task("singular-plural").for_tokenizer(model.tokenizer)
     ids = [
-        i for each in task.prompts("train") for i in model.encode(each.prompt, each.target).ids[-40:]
+        i
+        for each in task.prompts("train")
+        for i in model.encode(each.prompt, each.target).ids[-40:]
     ]
-    prefix, rest = ids[:PREFIX], ids[PREFIX:]
-    tails = [rest[SUFFIX * i + i : SUFFIX * (i + 1) + i] for i in range(ROWS)]
+    prefix, others = ids[:PREFIX], ids[PREFIX:]
+    tails = [others[SUFFIX * i + i : SUFFIX * (i + 1) + i] for i in range(ROWS)]
     tails = [[100 + i, *tail[1:]] for i, tail in enumerate(tails)]  # no two start alike
     return [Tokens((*prefix, *tail), PREFIX + SUFFIX - 1) for tail in tails]
 
@@ -66,7 +68,7 @@ def ours(model: Model, rows: list[Tokens]) -> Side:
             return -model.score(rows, Edit(gate=gate)).mean().mean()
 
         began = time.perf_counter()
-        fit_gates(start, exists, loss, Fit(updates, (0.1, 0.01), 0.0))
+        fit_gates(start, exists, loss, FitSettings(updates, (0.1, 0.01), 0.0))
         return (time.perf_counter() - began) / updates
 
     return run
@@ -148,10 +150,10 @@ def update_operations(model: Model, rows: list[Tokens]) -> tuple[float, int]:
     embeddings = {id(hf.get_input_embeddings().weight), id(hf.get_output_embeddings().weight)}
     trunk = sum(p.numel() for p in hf.parameters() if id(p) not in embeddings)
     prefix = shared_prefix(rows)
-    rests = [len(row) - 1 - prefix for row in rows]
-    tokens = prefix + sum(rests)
+    suffixes = [len(row) - 1 - prefix for row in rows]
+    tokens = prefix + sum(suffixes)
     pairs = sum(range(1, prefix + 1)) + sum(
-        prefix + place for rest in rests for place in range(1, rest + 1)
+        prefix + place for suffix in suffixes for place in range(1, suffix + 1)
     )
     places = sum(len(row.target) for row in rows)
     vocabulary = hf.get_output_embeddings().weight.numel()

@@ -6,35 +6,32 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from headatlas.maps import Map, load_map
+import headatlas as ha
+from headatlas.checks.results.functions import HOLDS
 from headatlas.maps.aggregate import next_interval
-from headatlas.maps.causes import CAUSES
-from headatlas.maps.functions import head_counts
-from headatlas.plots import draw, save_figure
-from headatlas.plots.agreement import agreement_figure
-from headatlas.plots.causal import masking_figure, specificity_figure, strengthening_figure
+from headatlas.maps.functions import CAUSAL, head_counts
+from headatlas.runs.causes import EXAMPLES, SEEDS
+from headatlas.stats.intervals import Change
 from markdown import table, text
 
 RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
 RUNS = {"cognition": "`cognition`", "cogqa": "CogQA"}
 SEEDS_RUN = "cognition-seeds"
-HOLDS = {True: "holds", False: "does not hold", None: "undecided"}
 CLAIMS = {
     "masking": (
         "1. Masking a function's heads harms it more than masking random heads.",
-        "own heads less random heads",
+        "own heads minus random heads",
     ),
     "specificity": (
         "2. Masking a function's heads harms it more than masking other functions' heads.",
-        "own heads less other functions' heads",
+        "own heads minus other functions' heads",
     ),
     "order": (
         "3. High-order functions depend on low-order functions' heads, more than on random heads.",
-        "low-order heads less random heads, on high-order steps",
+        "low-order heads minus random heads, on high-order steps",
     ),
     "strengthening": (
         "4. Pushing a function's heads along its direction improves it.",
@@ -51,25 +48,34 @@ class Run:
     title: str
 
     @property
-    def drawn(self) -> Map:
-        (path,) = (self.folder / "maps").glob("*.probing-*.nc")
-        return load_map(path)
+    def atlas(self) -> ha.Atlas:
+        return ha.Atlas(self.folder, progress=None)
 
-    def record(self, ending: str) -> dict[str, Any] | None:
-        """A stored check by its ending: `.probe`, `.causes`, or none for the causal checks."""
-        paths = [
-            path
-            for path in (self.folder / "checks").glob("*.probing-*.json")
-            if ending in path.suffixes[-2:] or (not ending and _is_plain(path))
-        ]
-        if not paths:
-            return None
-        found: dict[str, Any] = json.loads(paths[0].read_text(encoding="utf-8"))
-        return found
+    @property
+    def head_map(self) -> ha.Map:
+        """The probing map, with the marks of its check."""
+        return self.atlas.load("probing")
 
+    @property
+    def check(self) -> ha.FunctionCheck | None:
+        """The causal checks, if there are any."""
+        result = self.atlas.result("probing")
+        assert result is None or isinstance(result, ha.FunctionCheck)
+        return result
 
-def _is_plain(path: Path) -> bool:
-    return not any(path.name.endswith(f".{kind}.json") for kind in ("probe", "causes"))
+    @property
+    def report(self) -> ha.ProbeReport:
+        """The report on the probe."""
+        result = self.atlas.result("probing", "probe")
+        assert isinstance(result, ha.ProbeReport)
+        return result
+
+    @property
+    def causes(self) -> ha.Comparison | None:
+        """Agreement with ablation and gating maps, if there is any."""
+        for path in (self.folder / "checks").glob("*.causes.json"):
+            return ha.Comparison.from_dict(json.loads(path.read_text(encoding="utf-8")))
+        return None
 
 
 def runs() -> list[Run]:
@@ -83,13 +89,12 @@ def draw_figures() -> None:
     for run in runs():
         folder = run.folder / "figures"
         for name in ("functions", "function-layers", "function-overlap", "head-profiles"):
-            save_figure(draw(name, run.drawn), folder / f"{name}.png")
-        if check := run.record(""):
-            save_figure(masking_figure(check), folder / "masking.png")
-            save_figure(specificity_figure(check), folder / "specificity.png")
-            save_figure(strengthening_figure(check), folder / "strengthening.png")
-        if causes := run.record(".causes"):
-            save_figure(agreement_figure(causes["agreement"]), folder / "causes.png")
+            ha.save_figure(run.head_map.plot(name), folder / f"{name}.png")
+        if check := run.check:
+            for name in ("masking", "specificity", "strengthening"):
+                ha.save_figure(check.plot(name), folder / f"{name}.png")
+        if causes := run.causes:
+            ha.save_figure(causes.plot(), folder / "causes.png")
 
 
 def page() -> str:
@@ -101,7 +106,7 @@ def page() -> str:
             "thinking a step needs (Ma et al., [arXiv "
             "2512.10978](https://arxiv.org/abs/2512.10978)), and whether those heads matter for "
             "it. Written by `tools/results.py` from the maps and checks stored beside this page; "
-            "`make results` computes them anew."
+            "`make results` computes them again."
         ),
         *claims_section(),
         *map_section(),
@@ -123,21 +128,21 @@ def claims_section() -> Iterator[str]:
     rows = []
     for name, (claim, what) in CLAIMS.items():
         for run in runs():
-            check = run.record("")
-            found = check and check["claims"][name]
+            check = run.check
+            found = check and check.claims[name]
             if not check or not found:
                 continue
             rows.append(
                 [
                     claim,
                     run.title,
-                    f"**{HOLDS[found['holds']]}**",
-                    f"{what}: {_nats(found)}",
-                    f"{check['examples']} steps of {check['questions']} questions",
+                    f"**{HOLDS[found.holds]}**",
+                    f"{what}: {_nats(found.change)}",
+                    f"{check.examples} steps of {check.questions} questions",
                 ]
             )
     yield text(
-        "Over all test steps of a data set, in nats a token of the answer, with 95 % intervals "
+        "Over all test steps of a data set, in nats per token of the answer, with 95 % intervals "
         "over questions and, where random heads are compared with, over draws. A claim *holds* if "
         "its interval lies on the claimed side of 0, *does not hold* if on the other, and is "
         "*undecided* if it contains 0."
@@ -149,11 +154,11 @@ def map_section() -> Iterator[str]:
     """The figure."""
     yield "## The maps"
     for run in runs():
-        facts = run.drawn.provenance
+        facts = run.head_map.provenance
         yield text(
             f"{run.title}: importance of every head for every function, mean of "
-            f"{run.drawn.data.sizes['seed']} probe seeds; tokens: {facts['settings']['tokens']}, "
-            f"answers: {facts['settings'].get('answers', 'reference')}."
+            f"{run.head_map.data.sizes['seed']} probe seeds; tokens: "
+            f"{facts['settings']['tokens']}, answers: {facts['settings']['answers']}."
         )
         yield f"![Importance of heads, {run.folder.name}]({run.folder.name}/figures/functions.png)"
     first = runs()[0].folder.name
@@ -170,38 +175,34 @@ def probe_section() -> Iterator[str]:
     yield "## How good is the probe?"
     rows = []
     for run in runs():
-        report = run.record(".probe")
-        assert report is not None
-        base = report["baselines"]
+        report = run.report
         rows.append(
             [
                 run.title,
-                f"{report['examples']} ({report['questions']})",
-                f"{report['accuracy']:.1%} ({report['low']:.1%} … {report['high']:.1%})",
-                f"{report['chance']:.1%}",
+                f"{report.examples} ({report.questions})",
+                f"{report.accuracy:.1%} ({report.low:.1%} … {report.high:.1%})",
+                f"{report.chance:.1%}",
                 *(
-                    f"{base[name]['accuracy']:.1%} ({base[name]['gain']:+.1%}; "
-                    f"{base[name]['low']:+.1%} … {base[name]['high']:+.1%})"
-                    for name in ("majority", "words", "place", "shuffled")
+                    f"{control.accuracy:.1%} ({control.gain:+.1%}; "
+                    f"{control.low:+.1%} … {control.high:+.1%})"
+                    for control in report.controls.values()
                 ),
             ]
         )
     yield text(
         "Accuracy on the test split, with 95 % intervals over questions, and in brackets what the "
-        "probe gains over each baseline. *Words* is a bag of words of the same prompts; *place* "
+        "probe gains over each control. *Words* is a bag of words of the same prompts; *place* "
         "is the number of the step in its question and the length of its prompt; *shuffled* is the "
-        "same probe learned from shuffled labels, so that the gain over it is its selectivity."
+        "same probe trained on shuffled labels, so that the gain over it is its selectivity."
     )
     columns = ["data", "test steps (questions)", "probe", "chance"]
     yield table([*columns, "commonest function", "words", "place", "shuffled"], rows)
     for run in runs():
-        report = run.record(".probe")
-        assert report is not None
-        names = report["functions"]
+        report = run.report
         yield f"Confusion on {run.title}, percent of each function's steps (row) taken for another:"
-        confusion = zip(names, report["confusion"], strict=True)
+        confusion = zip(report.functions, report.confusion, strict=True)
         yield table(
-            ["", *names],
+            ["", *report.functions],
             [[name, *(f"{100 * share:.0f}" for share in row)] for name, row in confusion],
         )
 
@@ -217,8 +218,8 @@ def counts_section() -> Iterator[str]:
         "the null counts every head that tells anything, however little."
     )
     for run in runs():
-        drawn = run.drawn
-        heads = int(np.isfinite(drawn["importance"].isel(function=0, seed=0)).sum())
+        head_map = run.head_map
+        heads = int(np.isfinite(head_map["importance"].isel(function=0, seed=0)).sum())
         rows = [
             [
                 name,
@@ -226,7 +227,7 @@ def counts_section() -> Iterator[str]:
                 str(count.significant),
                 str(count.both),
             ]
-            for name, count in head_counts(drawn).items()
+            for name, count in head_counts(head_map).items()
         ]
         yield f"{run.title}, of {heads} heads:"
         yield table(["function", "elbow", "beyond chance", "both"], rows)
@@ -239,26 +240,26 @@ def masking_section() -> Iterator[str]:
         "Change of the mean log-probability of the function's test answers when its top heads are "
         "masked (gate 0 at all positions), beside random heads of the same layers that exclude "
         "them; the interval of the difference is over questions and over draws. Accuracy: answers "
-        "given word for word."
+        "given exactly."
     )
     for run in runs():
-        if not (check := run.record("")):
+        if not (check := run.check):
             continue
         rows = [
             [
-                row["function"],
-                f"{row['heads']}{' (elbow)' if row['elbow'] else ''}",
-                f"{row['change']['mean']:+.3f}",
-                f"{row['control']:+.3f}",
-                _nats(row["difference"]),
-                f"{row['accuracy']:.0%}: {row['accuracy_change']['mean']:+.0%}, random "
-                f"{row['accuracy_control']:+.0%} ({row['accuracy_difference']['low']:+.0%} … "
-                f"{row['accuracy_difference']['high']:+.0%})",
-                CAUSES[row["holds"]],
+                row.function,
+                f"{row.heads}{' (elbow)' if row.elbow else ''}",
+                f"{row.change.mean:+.3f}",
+                f"{row.control:+.3f}",
+                _nats(row.difference),
+                f"{row.accuracy:.0%}: {row.accuracy_change.mean:+.0%}, random "
+                f"{row.accuracy_control:+.0%} ({row.accuracy_difference.low:+.0%} … "
+                f"{row.accuracy_difference.high:+.0%})",
+                CAUSAL[row.holds],
             ]
-            for row in check["masking"]
+            for row in check.masking
         ]
-        yield f"{run.title}, {check['questions']} questions, {check['draws']} draws:"
+        yield f"{run.title}, {check.questions} questions, {check.draws} draws:"
         columns = ["function", "heads", "change", "random heads", "difference", "accuracy", ""]
         yield table(columns, rows)
         yield f"![Masking, {run.folder.name}]({run.folder.name}/figures/masking.png)"
@@ -268,11 +269,11 @@ def specificity_section() -> Iterator[str]:
     """Mask one function, measure another."""
     yield "## Mask one function's heads, measure another"
     yield text(
-        "Change of log-probability in nats a token; rows: whose heads (before the elbow) are "
+        "Change of log-probability in nats per token; rows: whose heads (before the elbow) are "
         "masked, with their number. Bold: the 95 % interval leaves out 0."
     )
     for run in runs():
-        if run.record(""):
+        if run.check:
             yield f"![Specificity, {run.folder.name}]({run.folder.name}/figures/specificity.png)"
 
 
@@ -284,36 +285,36 @@ def order_section() -> Iterator[str]:
         "and how it differs from masking random heads."
     )
     for run in runs():
-        if not (check := run.record("")):
+        if not (check := run.check):
             continue
         rows = [
-            [row["masked"], row["measured"], _nats(row["change"]), _nats(row["difference"])]
-            for row in check["order"]
+            [row.masked, row.measured, _nats(row.change), _nats(row.difference)]
+            for row in check.order
         ]
         yield f"{run.title}:"
-        yield table(["masked", "measured", "change", "less random heads"], rows)
+        yield table(["masked", "measured", "change", "minus random heads"], rows)
 
 
 def strengthening_section() -> Iterator[str]:
     """Shift along the direction."""
     yield "## Push heads along their function's direction"
     yield text(
-        "The direction of a head is its mean output in the function's train answers less that in "
-        "all other answers; multiples of it are added at the function's heads, at all positions. "
-        "Strength 1 decides the claim; the others show how far it hangs on it."
+        "The direction of a head is its mean output in the function's training answers minus that "
+        "in all other answers; multiples of it are added at the function's heads, at all "
+        "positions. Strength 1 decides the claim; the others show how much it depends on that."
     )
     for run in runs():
-        if not (check := run.record("")):
+        if not (check := run.check):
             continue
-        strengths = sorted({row["strength"] for row in check["strengthening"]})
-        found = {(row["function"], row["strength"]): row for row in check["strengthening"]}
-        names = list(dict.fromkeys(name for name, _ in found))
+        strengths = sorted({row.strength for row in check.strengthening})
+        pushes = {(row.function, row.strength): row for row in check.strengthening}
+        names = list(dict.fromkeys(name for name, _ in pushes))
         rows = [
-            [name, *(_nats(found[name, strength]["change"]) for strength in strengths)]
+            [name, *(_nats(pushes[name, strength].change) for strength in strengths)]
             for name in names
         ]
         yield f"{run.title}, change of log-probability by strength:"
-        rows.append(["all steps", *(_nats(each) for each in check["strengthening_of_all"])])
+        rows.append(["all steps", *(_nats(each.change) for each in check.strengthening_of_all)])
         yield table(["function", *(f"{strength:+g}" for strength in strengths)], rows)
         yield f"![Strengthening, {run.folder.name}]({run.folder.name}/figures/strengthening.png)"
 
@@ -321,37 +322,36 @@ def strengthening_section() -> Iterator[str]:
 def causes_section() -> Iterator[str]:
     """Agreement of probing, ablation and gating."""
     for run in runs():
-        if not (causes := run.record(".causes")):
+        if not (causes := run.causes):
             continue
-        found = causes["agreement"]
         yield "## Does reading predict removing?"
         yield text(
             f"{run.title}: rank correlation over heads between importance (probing), the fall of "
             "log-probability when a head is removed (ablation), and facilitation (gating), for "
             "every function's own examples, with 95 % bootstrap intervals over heads; *within "
-            "layers* the same with every layer's mean taken off. *Top heads*: share of the 20 "
-            f"largest that both have. Ablation asks {causes['ablation_examples']} steps over all "
-            f"functions, and gating has {causes['gating_seeds']} seed a function: their noise "
-            "makes every correlation smaller than it is."
+            "layers* the same with every layer's mean subtracted. *Top heads*: share of the 20 "
+            f"largest that both have. Ablation uses {EXAMPLES} steps or a few more over all "
+            f"functions, and gating has {SEEDS} seed per function: their noise makes every "
+            "correlation smaller than it is."
         )
         rows = [
             [
-                row["function"],
-                " – ".join(row["pair"]),
-                f"{row['spearman']:+.2f} ({row['low']:+.2f} … {row['high']:+.2f})",
-                f"{row['within']:+.2f} ({row['within_low']:+.2f} … {row['within_high']:+.2f})",
-                f"{row['top_overlap']:.0%} (chance {row['top_expected']:.0%})",
+                str(row.function),
+                " – ".join(row.pair),
+                f"{row.spearman:+.2f} ({row.low:+.2f} … {row.high:+.2f})",
+                f"{row.within:+.2f} ({row.within_low:+.2f} … {row.within_high:+.2f})",
+                f"{row.top_overlap:.0%} (chance {row.top_expected:.0%})",
             ]
-            for row in found
+            for row in causes.rows
         ]
         yield table(["function", "kinds of map", "all heads", "within layers", "top heads"], rows)
         yield f"![Agreement of three kinds of map]({run.folder.name}/figures/causes.png)"
-        read = [row for row in found if row["pair"] == ["probing", "ablation"]]
-        above = sum(row["low"] > 0 for row in read)
-        below = sum(row["high"] < 0 for row in read)
-        inside = sum(row["within_low"] > 0 for row in read)
+        read = [row for row in causes.rows if row.pair == ("probing", "ablation")]
+        above = sum(row.low > 0 for row in read)
+        below = sum(row.high < 0 for row in read)
+        inside = sum(row.within_low > 0 for row in read)
         whole, within, top = (
-            float(np.mean([row[key] for row in read]))
+            float(np.mean([getattr(row, key) for row in read]))
             for key in ("spearman", "within", "top_overlap")
         )
         yield text(
@@ -359,7 +359,7 @@ def causes_section() -> Iterator[str]:
             f"{above} of {len(read)} functions and surely below for {below}; within layers at "
             f"{within:+.2f}, surely above 0 for {inside}. Of the 20 most important heads {top:.0%} "
             "are among the 20 whose removal harms most (by chance "
-            f"{read[0]['top_expected']:.0%})."
+            f"{read[0].top_expected:.0%})."
         )
 
 
@@ -368,7 +368,7 @@ def seeds_section() -> Iterator[str]:
     folder = RESULTS / SEEDS_RUN
     if not (folder / "maps").is_dir():
         return
-    values = Run(folder, "").drawn["importance"]
+    values = Run(folder, "").head_map["importance"]
     half = values.sizes["seed"] // 2
     bounds = next_interval(values.isel(seed=slice(0, half)))
     later = values.isel(seed=slice(half, None))
@@ -385,5 +385,5 @@ def seeds_section() -> Iterator[str]:
     )
 
 
-def _nats(found: dict[str, float]) -> str:
-    return f"{found['mean']:+.3f} ({found['low']:+.3f} … {found['high']:+.3f})"
+def _nats(change: Change) -> str:
+    return f"{change.mean:+.3f} ({change.low:+.3f} … {change.high:+.3f})"

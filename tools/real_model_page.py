@@ -9,8 +9,8 @@ from importlib.metadata import version
 import psutil
 
 from headatlas.cli.screen import duration, size
-from headatlas.models.spec import ModelSpec
 from headatlas.models.heads.verify import Check
+from headatlas.models.spec import ModelSpec
 from headatlas.runs.estimate import Estimate
 from llama_reference import PROBABILITY_TEXTS, TOKEN_TEXTS, Agreement, Reading
 from real_model_sources import Prompt, RealModel, sha256

@@ -25,12 +25,12 @@ from filelock import FileLock
 
 from headatlas.cli.screen import stderr, waiting
 from headatlas.errors import HeadAtlasError, ModelError
+from headatlas.models.heads.verify import verify
 from headatlas.models.load.embedded import EMBEDDED, embedded_file
 from headatlas.models.load.gguf import converted_folder
 from headatlas.models.load.loader import load_model
 from headatlas.models.model import Model
 from headatlas.models.tokens import encode_prompt
-from headatlas.models.heads.verify import verify
 from headatlas.runs.estimate import estimate
 from llama_reference import (
     PROBABILITY_TEXTS,
@@ -98,7 +98,7 @@ def _read(model: Model) -> Reading:
     rows = []
     with torch.no_grad():
         for ids in tokens[: len(PROBABILITY_TEXTS)]:
-            logits = model.hf(torch.tensor([ids], device=model.hf.device)).logits[0, -1]
+            logits = model.hf(torch.tensor([ids], device=model.device)).logits[0, -1]
             rows.append(logits.float().softmax(-1).cpu().numpy())
     return Reading(tokens, np.stack(rows))
 

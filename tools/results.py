@@ -1,7 +1,7 @@
 """Results on the embedded model: `make results` computes them, this writes docs/results/*.md.
 
 `python tools/results.py FOLDER` takes maps, checks and figures from the runs in FOLDER into
-docs/results/; without FOLDER only the page is written anew, from what is there.
+docs/results/; without FOLDER only the pages are written again, from what is there.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 import cognition_page
-from headatlas.maps import Map, load_map
+import headatlas as ha
 from headatlas.maps.published import PUBLISHED
-from headatlas.maps.roles import overlap, seed_overlap, shares, unstable_heads
+from headatlas.maps.roles import role_overlap, seed_overlap, shares, unstable_heads
 from markdown import table, text
+from schedules import DEFAULT_SEEDS
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results"
@@ -48,18 +49,14 @@ def collect(folder: Path) -> None:
 
 def draw_figures() -> None:
     """The figures of the page."""
-    from headatlas.plots import draw, save_figure
-    from headatlas.plots.contrasts import contrast_figure
-    from headatlas.plots.toggling import toggling_figure
-
     folder = RESULTS / "gating" / "figures"
-    maps = [drawn for _, drawn in sorted(maps_of("gating").items())]
-    save_figure(draw("always-any", maps), folder / "both.always-any.png")
-    if checks := [check["toggling"] for _, check in sorted(checks_of("gating").items())]:
-        save_figure(toggling_figure(checks), folder / "both.toggling.png")
+    atlas = atlas_of("gating")
+    ha.save_figure(atlas.plot("always-any"), folder / "both.always-any.png")
+    if checks_of("gating"):
+        ha.save_figure(atlas.plot("toggling"), folder / "both.toggling.png")
     if (RESULTS / "contrast" / "checks").exists():
         path = RESULTS / "contrast" / "figures" / "accuracy.png"
-        save_figure(contrast_figure(contrasts()), path)
+        ha.save_figure(contrasts().plot(), path)
 
 
 def page() -> str:
@@ -78,24 +75,28 @@ def page() -> str:
         text(
             "What causal head gating finds on SmolLM2-135M-Instruct (30 layers × 9 heads) with two "
             "CPU cores. Written by `tools/results.py` from the maps and checks stored beside this "
-            "page; `make results` and `make bench` compute everything anew, which takes hours."
+            "page; `make results` and `make bench` compute everything again, which takes hours."
         ),
     ]
     parts = [*start, *(part for section in there for part in section())]
     return "\n\n".join(parts) + "\n"
 
 
-def maps_of(run: str) -> dict[str, Map]:
+def atlas_of(run: str) -> ha.Atlas:
+    """The atlas of a stored run."""
+    return ha.Atlas(RESULTS / run, progress=None)
+
+
+def maps_of(run: str) -> dict[str, ha.Map]:
     """The maps of a run by task."""
-    maps = [load_map(path) for path in sorted((RESULTS / run / "maps").glob("*.nc"))]
-    return {str(each.provenance["task"]): each for each in maps}
+    maps = atlas_of(run).maps().values()
+    return {str(head_map.provenance["task"]): head_map for head_map in maps}
 
 
-def checks_of(run: str) -> dict[str, dict[str, Any]]:
+def checks_of(run: str) -> dict[str, ha.GatingCheck]:
     """The checks of a run by task."""
-    paths = sorted((RESULTS / run / "checks").glob("*.json"))
-    checks = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
-    return {check["task"]: check for check in checks}
+    results = {task: atlas_of(run).result(head_map) for task, head_map in maps_of(run).items()}
+    return {task: check for task, check in results.items() if isinstance(check, ha.GatingCheck)}
 
 
 def record(name: str) -> dict[str, Any]:
@@ -109,31 +110,31 @@ def shares_section() -> list[str]:
     maps = maps_of("gating")
     models = list(dict.fromkeys(model for model, _, _ in PUBLISHED))
     rows, notes = [], []
-    for task, drawn in sorted(maps.items()):
-        for rule, found in shares(drawn).items():
+    for task, head_map in sorted(maps.items()):
+        for rule, found in shares(head_map).items():
             own = f"{100 * found['facilitation']:.1f} / {100 * found['interference']:.1f}"
             others = ["{} / {}".format(*PUBLISHED[model, task, rule]) for model in models]
             rows.append([task, rule, own, *others])
-        common = [seed_overlap(drawn, name) for name in ("facilitation", "interference")]
-        heads = int(np.isfinite(drawn["gate"].isel(seed=0)).sum())
+        common = [seed_overlap(head_map, name) for name in ("facilitation", "interference")]
+        heads = int(np.isfinite(head_map["gate"].isel(seed=0)).sum())
         notes.append(
-            f"{task} ({drawn.data.sizes['seed']} seeds, batch "
-            f"{drawn.provenance['settings']['batch']}): {len(unstable_heads(drawn))} of {heads} "
-            "heads facilitate in some seeds and interfere in others. Two seeds have "
-            f"{common[0]:.0%} of their facilitating heads in common, and {common[1]:.0%} of their "
-            "interfering ones (shares of the union)."
+            f"{task} ({head_map.data.sizes['seed']} seeds, batch size "
+            f"{head_map.provenance['settings']['batch_size']}): "
+            f"{len(unstable_heads(head_map))} of {heads} heads facilitate in some seeds and "
+            f"interfere in others. Two seeds have {common[0]:.0%} of their facilitating heads in "
+            f"common, and {common[1]:.0%} of their interfering ones (shares of the union)."
         )
     for one, two in combinations(sorted(maps), 2):
         first, second = (maps[task].aggregate("always")["facilitation"] for task in (one, two))
-        both = overlap(first, second)
+        both = role_overlap(first, second)
         notes.append(
             f"Always facilitating for {one} and for {two}: {both.common} heads, {both.share:.0%} "
             f"of the union; by chance it would be {both.expected:.0%}. (A seed starts from the "
             "same gates in all tasks, which by itself makes their maps a little more alike.)"
         )
     inside = all(
-        bool((drawn.aggregate("always")[name] <= drawn.aggregate("any")[name]).all())
-        for drawn in maps.values()
+        bool((head_map.aggregate("always")[name] <= head_map.aggregate("any")[name]).all())
+        for head_map in maps.values()
         for name in ("facilitation", "interference")
     )
     notes.append(f"Always ≤ any for every head and score: {'yes' if inside else 'NO'}.")
@@ -154,27 +155,27 @@ def toggling_section() -> list[str]:
     """Ordered toggling."""
     rows = []
     for task, check in {**checks_of("gating"), **checks_of("word-pairs")}.items():
-        found = check["toggling"]
-        fall = next(each["end"] for each in found["curves"] if each["score"] == "facilitation")
+        found = check.toggling
+        fall = next(curve.end for curve in found.curves if curve.score == "facilitation")
         rows += [
             [
                 task,
-                str(found["seeds"]),
-                LETTERS[curve["score"]],
-                f"{curve['count']:.0f}",
-                f"{curve['end']:+.2f}",
-                f"{curve['low']:+.2f} … {curve['high']:+.2f}",
-                f"{abs(curve['end'] / fall):.0%}",
-                {True: "yes", False: "no", None: "cannot be told"}[found["holds"][curve["score"]]],
+                str(found.seeds),
+                LETTERS[curve.score],
+                f"{curve.count:.0f}",
+                f"{curve.end:+.2f}",
+                f"{curve.low:+.2f} … {curve.high:+.2f}",
+                f"{abs(curve.end / fall):.0%}",
+                {True: "yes", False: "no", None: "cannot be told"}[found.holds[curve.score]],
             ]
-            for curve in found["curves"]
+            for curve in found.curves
         ]
     return [
         "## Do heads do what their scores say?",
         text(
             "Ordered toggling (`headatlas check`): starting from G⁺, the heads with a score of at "
             "least 0.5 are set to 0 and, separately, to 1. The number is log P(target | 0) − "
-            "log P(target | 1) on test questions, in nats a token, with its 95 % interval over "
+            "log P(target | 1) on test questions, in nats per token, with its 95 % interval over "
             "seeds and questions. Expected: F falls and N rises (intervals without 0), R stays "
             "within 15 % of F's drop."
         ),
@@ -192,25 +193,25 @@ def held_out_section() -> list[str]:
     shown = ("untouched", "G", "G⁺", "G⁻", "G⁺ (hard)", "G⁻ (hard)")
     pairs = checks_of("word-pairs")
     for task, check in {**pairs, **checks_of("gating")}.items():
-        found = {row["gates"]: row for row in check["held_out"]}
+        found = {row.gates: row for row in check.held_out}
         plus = found["G⁺"]
         rows.append(
             [
                 task,
-                str(plus["seeds"]),
-                *(f"{found[name]['loss']:.3f}" for name in shown),
-                f"{plus['change']:+.3f} ({plus['low']:+.3f} … {plus['high']:+.3f})",
-                f"{found['untouched']['accuracy']:.0%} → {plus['accuracy']:.0%}",
+                str(plus.seeds),
+                *(f"{found[name].loss:.3f}" for name in shown),
+                f"{plus.change:+.3f} ({plus.low:+.3f} … {plus.high:+.3f})",
+                f"{found['untouched'].accuracy:.0%} → {plus.accuracy:.0%}",
             ]
         )
     changes = [
-        row["change"] for each in pairs.values() for row in each["held_out"] if row["gates"] == "G⁺"
+        row.change for check in pairs.values() for row in check.held_out if row.gates == "G⁺"
     ]
     return [
         "## Held-out loss",
         text(
             "Nats a token on test questions that no gate has seen, means over seeds; the interval "
-            "is over questions. Accuracy counts targets given word for word (`math` has whole "
+            "is over questions. Accuracy counts targets given exactly (`math` has whole "
             "worked solutions as targets)."
         ),
         table(["task", "seeds", *shown, "change with G⁺", "accuracy with G⁺"], rows),
@@ -221,45 +222,45 @@ def held_out_section() -> list[str]:
     ]
 
 
-def contrasts() -> list[dict[str, Any]]:
+def contrasts() -> ha.ContrastCheck:
     """The stored accuracies of contrastive gating."""
-    (path,) = (RESULTS / "contrast" / "checks").glob("contrast-*.json")
-    found: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["contrasts"]
-    return found
+    (path,) = (RESULTS / "contrast" / "checks").glob("*.contrast.json")
+    return ha.ContrastCheck.from_dict(json.loads(path.read_text(encoding="utf-8")))
 
 
-def _with_interval(row: dict[str, Any], name: str) -> str:
-    low, high = row[f"{name}_interval"]
-    return f"{row[name]:.0%} ({100 * low:.0f}–{100 * high:.0f})"
+def _with_interval(share: float, interval: tuple[float, float]) -> str:
+    return f"{share:.0%} ({100 * interval[0]:.0f}–{100 * interval[1]:.0f})"
 
 
 def contrast_section() -> list[str]:
     """Contrastive gating, leaving one task out."""
-    found = contrasts()
+    found = contrasts().contrasts
     rows = [
         [
-            row["retain"],
-            row["forget"],
-            f"{row['retain_before']:.0%} → {_with_interval(row, 'retain_after')}",
-            f"{row['forget_before']:.0%} → {_with_interval(row, 'forget_after')}",
-            {True: "yes", False: "no", None: "the model cannot do both"}[row["holds"]],
+            row.retain,
+            row.forget,
+            f"{row.retain_before:.0%} → "
+            f"{_with_interval(row.retain_after, row.retain_after_interval)}",
+            f"{row.forget_before:.0%} → "
+            f"{_with_interval(row.forget_after, row.forget_after_interval)}",
+            {True: "yes", False: "no", None: "the model cannot do both"}[row.holds],
         ]
         for row in found
     ]
-    possible = [row for row in found if row["possible"]]
+    possible = [row for row in found if row.possible]
     return [
         "## Contrast: one form kept, the other forgotten",
         text(
             "`headatlas contrast`: gates learned from five tasks and tested on the sixth; exact "
-            f"answers to up to {max(row['questions'] for row in found)} test questions, with 95 % "
+            f"answers to up to {max(row.questions for row in found)} test questions, with 95 % "
             "intervals after it. A pair "
             "holds if the forgotten form loses at least 80 % of its accuracy and the retained one "
             "keeps at least 60 %. The model can do a form if it answers more than 10 %."
         ),
         table(["retained", "forgotten", "retained", "forgotten", "holds"], rows),
         text(
-            f"Holds for {sum(row['holds'] for row in possible)} of {len(possible)} pairs that the "
-            "model can do."
+            f"Holds for {sum(bool(row.holds) for row in possible)} of {len(possible)} pairs that "
+            "the model can do."
         ),
         "![Accuracy before and after contrastive gating](contrast/figures/accuracy.png)",
     ]
@@ -268,6 +269,7 @@ def contrast_section() -> list[str]:
 def schedule_section() -> list[str]:
     """The default schedule against the published one."""
     (published,), (default,) = (list(maps_of(run).values()) for run in ("published", "default"))
+    default = default.sel(seed=list(DEFAULT_SEEDS))
     rows = []
     for name in ("facilitation", "interference"):
         values = published[name].transpose("seed", ...).to_numpy()
@@ -327,14 +329,16 @@ def _halves(seeds: int) -> list[list[int]]:
     return [[0, *half] for half in rest]
 
 
-def _schedule(drawn: Map) -> str:
-    settings = drawn.provenance["settings"]
-    losses = drawn.data["loss"].isel(seed=0).transpose("stage", "step")
+def _schedule(head_map: ha.Map) -> str:
+    settings = head_map.provenance["settings"]
+    losses = head_map["loss"].isel(seed=0).transpose("stage", "step")
     updates = " + ".join(str(int(np.isfinite(each).sum())) for each in losses)
-    rates = [" → ".join(map(str, settings[key])) for key in ("rate", "pushed_learning_rate")]
-    seeds = ", ".join(map(str, drawn.data["seed"].to_numpy().tolist()))
+    rates = [
+        " → ".join(map(str, settings[key])) for key in ("learning_rate", "pushed_learning_rate")
+    ]
+    seeds = ", ".join(map(str, head_map["seed"].to_numpy().tolist()))
     return (
-        f"{updates} updates at batch {settings['batch']}, rates "
+        f"{updates} updates at batch size {settings['batch_size']}, learning rates "
         f"{rates[0]} and {rates[1]}, seeds {seeds}"
     )
 
@@ -370,7 +374,7 @@ def speed_section() -> list[str]:
     return [
         "## Speed",
         text(
-            "`make bench`: seconds an update of this project and of the package "
+            "`make bench`: seconds per update of this project and of the package "
             "`nam-causal-head-gating`, in turns in one run (32 prompts; few-shot: 64 shared tokens "
             "and 8 of their own). On a CPU the package computes in bfloat16, which takes minutes "
             "an update where the processor only emulates it; here its autocast is switched off, "

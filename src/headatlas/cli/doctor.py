@@ -45,7 +45,7 @@ def _as_data(model: ha.Model, checks: Sequence[Any], costs: Sequence[Any]) -> di
     return {
         "spec": model.spec.as_dict(),
         "hash": model.fingerprint,
-        "device": str(model.hf.device),
+        "device": str(model.device),
         "tokenizer": model.tokenizer is not None,
         "shares_prefixes": model.continues_from_cache,
         "checks": [asdict(check) for check in checks],
@@ -67,7 +67,7 @@ def _print_spec(model: ha.Model) -> None:
         "dtype": spec.dtype,
         "attn_implementation": spec.attn_implementation,
         "context": f"{spec.context:,} tokens" if spec.context else "not stated",
-        "device": str(model.hf.device),
+        "device": str(model.device),
         "edited at": ", ".join(sorted({layer.site for layer in spec.layers if layer})),
         "shared prefixes": "computed once" if model.continues_from_cache else "not supported",
         "hash": model.fingerprint[:16],

@@ -45,8 +45,8 @@ def draw_stored(
     store = atlas.store
     if figure not in FIGURES:
         raise PlotError(f"no figure '{figure}': there are {', '.join(FIGURES)}.")
-    things: dict[str, Map | Result] = {**atlas.maps(), **stored_results(store)}
-    suited = {name: thing for name, thing in things.items() if FIGURES[figure].suits(thing)}
+    things: list[tuple[str, Map | Result]] = [*atlas.maps().items(), *stored_results(store).items()]
+    suited = {name: thing for name, thing in things if FIGURES[figure].suits(thing)}
     if not suited:
         raise HeadAtlasError(f"nothing in {store.folder} suits the figure {figure}.")
     chosen = list(suited)

@@ -82,7 +82,7 @@ def compute_map(
         "began": began,
         "seconds": round(time.perf_counter() - start, 3),
         "model": model.spec.as_dict() | {"hash": model.fingerprint},
-        "device": str(model.hf.device),
+        "device": str(model.device),
         "checks": [asdict(check) for check in model.checks],
         "task": {"name": task.name, "hash": task.hash},
         "method": {"name": method.name, "settings": method.settings(), "seeds": seeds},
