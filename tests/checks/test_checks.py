@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from headatlas.checks.contrast import Contrasted, check_contrast
+from headatlas.checks.contrast import check_contrast, holds, is_possible
 from headatlas.checks.held_out import HARD, best_seed, gate_matrix, held_out
 from headatlas.checks.measure import Questions, answer
-from headatlas.checks.toggling import Curve, Toggling, toggle
+from headatlas.checks.results.gating import Curve
+from headatlas.checks.toggling import toggle, verdicts
 from headatlas.errors import MapError
 from headatlas.maps import Map
 from headatlas.models.edit import Edit
@@ -41,8 +42,8 @@ def test_questions_come_from_the_split_and_are_as_many_as_asked_for(tiny, task):
 def test_held_out_loss_is_that_of_the_gated_model(tiny, task):
     plus = np.random.default_rng(0).random((2, *SHAPE))
     minus = np.random.default_rng(1).random((2, *SHAPE))
-    drawn = gating_map(plus, minus)
-    rows = {row.gates: row for row in held_out(tiny, task, drawn, limit=8)}
+    head_map = gating_map(plus, minus)
+    rows = {row.gates: row for row in held_out(tiny, task, head_map, limit=8)}
     assert list(rows) == ["untouched", "G", "G" + HARD, "G⁺", "G⁺" + HARD, "G⁻", "G⁻" + HARD]
     questions = Questions.of(tiny, task, "test", 0, 8)
     plain = logprobs(tiny, questions, torch.ones(SHAPE))
@@ -52,7 +53,7 @@ def test_held_out_loss_is_that_of_the_gated_model(tiny, task):
     assert rows["G⁺"].change == pytest.approx(plain.mean() - np.mean(gated), rel=1e-4)
     assert rows["G⁺"].better == sum(each.mean() > plain.mean() for each in gated)
     hard = logprobs(tiny, questions, torch.tensor(minus[0] >= 0.5).float())
-    only = Map(drawn.data.sel(seed=[0]), drawn.provenance)
+    only = head_map.sel(seed=[0])
     found = next(r for r in held_out(tiny, task, only, limit=8) if r.gates == "G⁻" + HARD)
     assert found.loss == pytest.approx(-hard.mean(), rel=1e-5)
     assert found.heads_on == pytest.approx((minus[0] >= 0.5).mean())
@@ -66,11 +67,11 @@ def test_the_best_seed_is_chosen_on_select_questions(tiny, task):
 
 
 def test_gates_by_name():
-    drawn = gating_map(np.full((1, *SHAPE), 0.6), np.full((1, *SHAPE), np.nan))
-    assert gate_matrix(drawn, "G⁺" + HARD, 0).unique().tolist() == [1.0]
-    assert gate_matrix(drawn, "G⁻", 0).unique().tolist() == [1.0]  # no such heads: left alone
+    head_map = gating_map(np.full((1, *SHAPE), 0.6), np.full((1, *SHAPE), np.nan))
+    assert gate_matrix(head_map, "G⁺" + HARD, 0).unique().tolist() == [1.0]
+    assert gate_matrix(head_map, "G⁻", 0).unique().tolist() == [1.0]  # no such heads: left alone
     with pytest.raises(MapError, match="no gates 'H': there are G, G⁺, G⁻"):
-        gate_matrix(drawn, "H", 0)
+        gate_matrix(head_map, "H", 0)
 
 
 def test_toggling_switches_the_first_heads_of_each_order(tiny, task):
@@ -98,39 +99,63 @@ def test_toggling_switches_the_first_heads_of_each_order(tiny, task):
 
 
 def curves(fall, rise, flat):
-    ends = zip(("facilitation", "irrelevance", "interference"), (fall, flat, rise), strict=True)
-    return Toggling("t", 3, 8, [Curve(s, [1], [[e[0]]], e[0], e[1], e[2], 1.0) for s, e in ends])
+    """Curves that end at given numbers: end, low, high."""
+    ends = {"facilitation": fall, "irrelevance": flat, "interference": rise}
+    return [Curve(score, (1,), ((end[0],),), *end, 1.0) for score, end in ends.items()]
 
 
 def test_toggling_can_say_no():
-    good = curves((-2, -3, -1), (1, 0.5, 1.5), (-0.2, -0.3, 0.1))
-    assert good.holds() == {"facilitation": True, "interference": True, "irrelevance": True}
-    bad = curves((-2, -4, -0.1), (-1, -2, -0.1), (-0.4, -0.5, -0.3))
-    assert bad.holds() == {"facilitation": True, "interference": False, "irrelevance": False}
-    wrong = curves((2, 1, 3), (1, 0.5, 2), (0.1, 0, 0.2))
-    assert wrong.holds() == {"facilitation": False, "interference": True, "irrelevance": None}
-    vague = curves((-2, -4, 0.1), (1, -0.1, 2), (0.0, np.nan, np.nan))
-    assert vague.holds() == {"facilitation": None, "interference": None, "irrelevance": None}
-
-
-def contrasted(**numbers):
-    values = {"retain_before": 0.9, "retain_after": 0.6, "forget_before": 0.9, "forget_after": 0.1}
-    return Contrasted("a", "b", [], questions=8, seeds=1, **{**values, **numbers})
+    good = verdicts(curves((-2, -3, -1), (1, 0.5, 1.5), (-0.2, -0.3, 0.1)))
+    assert good == {"facilitation": True, "interference": True, "irrelevance": True}
+    bad = verdicts(curves((-2, -4, -0.1), (-1, -2, -0.1), (-0.4, -0.5, -0.3)))
+    assert bad == {"facilitation": True, "interference": False, "irrelevance": False}
+    wrong = verdicts(curves((2, 1, 3), (1, 0.5, 2), (0.1, 0, 0.2)))
+    assert wrong == {"facilitation": False, "interference": True, "irrelevance": None}
+    vague = verdicts(curves((-2, -4, 0.1), (1, -0.1, 2), (0.0, np.nan, np.nan)))
+    assert vague == {"facilitation": None, "interference": None, "irrelevance": None}
 
 
 def test_a_contrast_can_fail():
-    assert contrasted().holds
-    assert not contrasted(retain_after=0.5).holds
-    assert not contrasted(forget_after=0.2).holds
-    assert contrasted().possible
-    assert not contrasted(forget_before=0.05).possible
-    assert contrasted(forget_before=0.05, forget_after=0.0).holds is None
+    assert holds(0.9, 0.6, 0.9, 0.1) is True
+    assert holds(0.9, 0.5, 0.9, 0.1) is False  # too little is kept
+    assert holds(0.9, 0.6, 0.9, 0.2) is False  # too little is forgotten
+    assert is_possible(0.9, 0.9)
+    assert not is_possible(0.9, 0.05)
+    assert holds(0.9, 0.6, 0.05, 0.0) is None
 
 
-def test_a_contrast_is_measured_before_and_after(tiny, task):
-    drawn = Map.of(
-        {"gate": (("seed", "layer", "head"), np.ones((2, *SHAPE)))}, {}, {"seed": [0, 1]}
-    )
-    found = check_contrast(tiny, task, task, drawn, ["x"], limit=8)
-    assert found.retain_after == found.retain_before
-    assert (found.seeds, found.questions, found.learned_from) == (2, 8, ["x"])
+def answered_by(model, name, gate, count=40):
+    """A task whose targets are the first token that the model gives under a gate matrix."""
+    examples = []
+    for number in range(10 * count):
+        prompt = f"{name} {number * 7919} the"
+        ids = torch.tensor([model.encode(prompt, " x").ids[: len(prompt)]])
+        with torch.no_grad(), model.editing(Edit(gate=gate)):
+            letter = model.tokenizer.decode([int(model.hf(ids).logits[0, -1].argmax())])
+        if len(letter) == 1 and letter.isascii() and letter.isprintable():
+            examples.append(Example(prompt, letter))
+        if len(examples) == count:
+            return Task.of(name, examples)
+    raise AssertionError("the model answers in no readable letters")
+
+
+def test_a_contrast_is_measured_before_and_after(tiny):
+    """The task to keep is what the gates of both seeds do, the other what the plain model does."""
+    generator = torch.Generator().manual_seed(0)
+    gates = torch.rand((2, *SHAPE), generator=generator).round()
+    plain = answered_by(tiny, "plain", torch.ones(SHAPE))
+    first = answered_by(tiny, "first", gates[0])
+    dims = ("seed", "layer", "head")
+    head_map = Map.of({"gate": (dims, gates.numpy())}, {}, {"seed": [0, 1]})
+
+    def accuracy(task, gate):
+        questions = Questions.of(tiny, task, "test", 0, 8)
+        return float(answer(tiny, questions, gate).exact.mean())
+
+    found = check_contrast(tiny, first, plain, head_map, ["x"], limit=8)
+    assert found.forget_before == 1
+    assert found.forget_after == np.mean([accuracy(plain, gate) for gate in gates]) < 1
+    assert found.retain_before == accuracy(first, None) < 1
+    assert found.retain_after == np.mean([accuracy(first, gate) for gate in gates])
+    assert found.retain_after >= 0.5  # the first seed gives every answer
+    assert (found.seeds, found.questions, found.learned_from) == (2, 8, ("x",))

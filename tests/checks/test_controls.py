@@ -20,10 +20,10 @@ SHAPES = st.lists(st.integers(1, 9), min_size=1, max_size=6)
 def test_controls_never_contain_a_chosen_head(shape, data, seed):
     heads = [(layer, head) for layer, count in enumerate(shape) for head in range(count)]
     chosen = data.draw(st.lists(st.sampled_from(heads), unique=True, max_size=len(heads) // 2))
-    drawn = matched_heads(chosen, heads, random.Random(seed))
-    assert not set(drawn) & set(chosen)
-    assert len(set(drawn)) == len(drawn) == len(chosen)
-    assert set(drawn) <= set(heads)
+    sampled = matched_heads(chosen, heads, random.Random(seed))
+    assert not set(sampled) & set(chosen)
+    assert len(set(sampled)) == len(sampled) == len(chosen)
+    assert set(sampled) <= set(heads)
 
 
 @given(st.integers(1, 4), st.data(), st.integers(0, 1000))
@@ -31,8 +31,8 @@ def test_controls_have_the_layers_of_the_chosen_heads_where_these_have_others(co
     heads = [(layer, head) for layer in range(5) for head in range(2 * count)]
     per_layer = [data.draw(st.integers(0, count)) for _ in range(5)]
     chosen = [(layer, head) for layer, many in enumerate(per_layer) for head in range(many)]
-    drawn = matched_heads(chosen, heads, random.Random(seed))
-    assert Counter(layer for layer, _ in drawn) == Counter(layer for layer, _ in chosen)
+    sampled = matched_heads(chosen, heads, random.Random(seed))
+    assert Counter(layer for layer, _ in sampled) == Counter(layer for layer, _ in chosen)
 
 
 def test_draws_differ_and_the_same_seed_draws_the_same():
@@ -43,7 +43,7 @@ def test_draws_differ_and_the_same_seed_draws_the_same():
     assert matched_heads(chosen, heads, random.Random(3)) == draws[3]
 
 
-def test_too_few_others_are_said():
+def test_too_few_others_are_reported():
     heads = [(0, 0), (0, 1), (0, 2)]
-    with pytest.raises(HeadAtlasError, match="there are 1 heads besides the 2 chosen ones"):
+    with pytest.raises(HeadAtlasError, match="only 1 heads are left besides the 2 chosen ones"):
         matched_heads(heads[:2], heads, random.Random(0))

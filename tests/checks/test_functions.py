@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
-from headatlas.checks.causes import compare_kinds
 from headatlas.checks.claims import pooled_masking, pooled_order, pooled_specificity
-from headatlas.checks.functions import check_functions, counts_of, passes_of
+from headatlas.checks.functions import causal_checks, counts_of, function_passes
 from headatlas.checks.masking import Masks, mask, masking_row, specificity
 from headatlas.checks.measure import Answers
+from headatlas.checks.results import About, FunctionCheck
 from headatlas.checks.steps import Steps, answer_steps
 from headatlas.errors import TaskError
 from headatlas.maps import Map
-from headatlas.maps.functions import Ranked
+from headatlas.maps.compare import compare_named
+from headatlas.maps.functions import Ranked, ranked_heads
 from headatlas.methods.features import Reading, read_features
 from headatlas.models.edit import Edit
 from headatlas.models.tokens import Tokens, group_by_prefix
@@ -26,7 +28,7 @@ NAMES = ("Retrieval", "Inference")
 
 
 def some_steps(count=20):
-    """Two steps a question: one of each function."""
+    """Two steps per question: one of each function."""
     rows = tuple(Tokens((1, 2, 3), 2) for _ in range(2 * count))
     questions = tuple(f"q{i // 2}" for i in range(2 * count))
     return Steps(rows, NAMES * count, questions)
@@ -50,14 +52,14 @@ def test_a_difference_that_is_there_is_found_and_none_is_not():
     steps = some_steps()
     strong = masks_of(steps, {"Retrieval": -0.5, "Inference": 0.0}, control=-0.1)
     row = masking_row("Retrieval", strong, steps.at("Retrieval"), elbow=True)
-    assert row["change"]["mean"] == pytest.approx(-0.5, abs=0.02)
-    assert row["control"] == pytest.approx(-0.1, abs=0.02)
-    assert row["difference"]["mean"] == pytest.approx(-0.4, abs=0.02)
-    assert row["holds"] is True
+    assert row.change.mean == pytest.approx(-0.5, abs=0.02)
+    assert row.control == pytest.approx(-0.1, abs=0.02)
+    assert row.difference.mean == pytest.approx(-0.4, abs=0.02)
+    assert row.holds is True
     none = masks_of(steps, {"Retrieval": -0.1, "Inference": 0.0}, control=-0.1)
-    assert masking_row("Retrieval", none, steps.at("Retrieval"), elbow=True)["holds"] is None
+    assert masking_row("Retrieval", none, steps.at("Retrieval"), elbow=True).holds is None
     less = masks_of(steps, {"Retrieval": 0.2, "Inference": 0.0}, control=-0.1)
-    assert masking_row("Retrieval", less, steps.at("Retrieval"), elbow=True)["holds"] is False
+    assert masking_row("Retrieval", less, steps.at("Retrieval"), elbow=True).holds is False
 
 
 def test_random_draws_that_differ_widen_the_interval():
@@ -78,7 +80,7 @@ def test_specificity_and_claims_tell_own_from_others():
         "Inference": masks_of(steps, {"Retrieval": -0.1, "Inference": -0.4}, control=-0.05),
     }
     table = specificity(masked, steps)
-    means = [[round(cell["mean"], 1) for cell in row] for row in table["change"]]
+    means = [[round(cell.mean, 1) for cell in row] for row in table.change]
     assert means == [[-0.6, -0.1], [-0.1, -0.4]]
     assert pooled_masking(masked, steps).mean == pytest.approx(-0.45, abs=0.02)
     assert pooled_masking(masked, steps).below is True
@@ -116,7 +118,7 @@ def test_steps_are_of_test_questions_only_and_score_as_alone(tiny):
         alone = [float(tiny.score([row], edit).mean()) for row in steps.rows]
     assert np.allclose(found.logprob, alone, atol=1e-5)
     assert not np.allclose(found.logprob, answer_steps(tiny, steps, Edit()).logprob)
-    with pytest.raises(TaskError, match="'Sleep' has 0 of the drawn test questions"):
+    with pytest.raises(TaskError, match="'Sleep' has only 0 of the sampled test questions"):
         Steps.of(tiny, task, (*NAMES, "Sleep"), limit=5)
 
 
@@ -147,30 +149,53 @@ def test_a_direction_points_from_the_others_to_the_function(tiny):
     assert found.abs().sum(-1).gt(0).nonzero().tolist() == [[0, 1], [2, 3]]
 
 
-def test_all_checks_ask_as_often_as_they_say_and_never_mask_chosen_heads_as_controls(tiny):
+def test_all_checks_run_as_many_passes_as_they_say_and_controls_are_other_heads(tiny):
     task = steps_task()
     features = read_features(tiny, task, Reading())
     heads = tuple(tiny.spec.heads())
     ranked = {"Retrieval": Ranked(heads, 2), "Inference": Ranked(heads[::-1], 0)}
     steps = Steps.of(tiny, task, NAMES, limit=6)
     direction = partial(features.direction, tiny.spec)
-    asked = {}
+    edits = {}
 
     def answer(name, some, edit):
-        assert name not in asked
-        asked[name] = edit
+        assert name not in edits
+        edits[name] = edit
         return answer_steps(tiny, some, edit)
 
-    found = check_functions(tiny.spec, steps, ranked, direction, answer, draws=2)
-    assert len(asked) == passes_of(ranked, draws=2)
-    assert [row["heads"] for row in found["masking"] if row["elbow"]] == [2, 1]
-    for name, edit in asked.items():
-        if "random" in name and name.startswith("Retrieval, 2"):
-            assert (edit.gate[0, :2] == 1).all()  # the chosen heads stay on
-            assert int((edit.gate == 0).sum()) == 2
-    (row, *_) = found["order"]
-    assert (row["masked"], row["measured"]) == NAMES
-    assert found["claims"]["order"]["mean"] == pytest.approx(row["difference"]["mean"])
+    about = About("map", "hash", "tiny", "steps", 6)
+    found = causal_checks(tiny.spec, steps, ranked, direction, answer, about, draws=2)
+    assert [row.heads for row in found.masking if row.elbow] == [2, 1]
+    assert set(found.marks()) == set(NAMES)
+    controls = [edit for name, edit in edits.items() if name.startswith("Retrieval, 2 heads, r")]
+    assert len(controls) == 2
+    for edit in controls:
+        assert (edit.gate[0, :2] == 1).all()  # the chosen heads stay on
+        assert int((edit.gate == 0).sum()) == 2
+    (row, *_) = found.order
+    assert (row.masked, row.measured) == NAMES
+    assert found.claims["order"].change.mean == pytest.approx(row.difference.mean)
+    assert FunctionCheck.from_dict(json.loads(json.dumps(found.as_dict()))) == found
+
+
+def test_the_number_of_passes_is_known_beforehand(tiny):
+    values = np.random.default_rng(0).random((2, 1, 3, 4))
+    dims = ("function", "seed", "layer", "head")
+    variables = {"importance": (dims, values), "importance_p": (dims, values)}
+    head_map = Map.of(variables, {}, {"function": list(NAMES), "seed": [0]})
+    steps = Steps.of(tiny, steps_task(), NAMES, limit=4)
+    passes = []
+
+    def answer(name, some, edit):
+        passes.append(name)
+        return Answers(np.zeros(len(some.rows)), np.zeros(len(some.rows)))
+
+    def direction(name, heads):
+        return torch.zeros(3, 4, 16)
+
+    about = About("map", "hash", "tiny", "steps", 4)
+    causal_checks(tiny.spec, steps, ranked_heads(head_map), direction, answer, about)
+    assert len(passes) == len(set(passes)) == function_passes(head_map)
 
 
 def test_few_heads_are_never_masked_beyond_a_third():
@@ -186,14 +211,15 @@ def test_kinds_of_map_that_are_one_agree_and_shuffled_ones_do_not():
     names = {"function": ["Retrieval"], "seed": [0]}
     probing = Map.of({"importance": (dims, values)}, {}, names)
     ablation = Map.of({"effect": (dims, -values)}, {}, names)
-    gating = Map.of({"facilitation": (dims[1:], other[0])}, {}, {"seed": [0]})
-    rows = {tuple(r["pair"]): r for r in compare_kinds(probing, ablation, {"Retrieval": gating})}
-    assert rows["probing", "ablation"]["spearman"] == pytest.approx(1)
-    assert rows["probing", "ablation"]["within"] == pytest.approx(1)
-    assert rows["probing", "gating"]["low"] < 0 < rows["probing", "gating"]["high"]
+    gating = Map.of({"facilitation": (dims, other)}, {}, names)
+    comparison = compare_named(("probing", "ablation", "gating"), (probing, ablation, gating))
+    rows = {row.pair: row for row in comparison.rows}
+    assert rows["probing", "ablation"].spearman == pytest.approx(1)
+    assert rows["probing", "ablation"].within == pytest.approx(1)
+    assert rows["probing", "gating"].low < 0 < rows["probing", "gating"].high
 
 
-def test_masking_asks_chosen_heads_and_as_many_draws(tiny):
+def test_masking_measures_chosen_heads_and_every_draw(tiny):
     steps = Steps.of(tiny, steps_task(), NAMES, limit=4)
     before = answer_steps(tiny, steps, Edit())
     masks = mask(
