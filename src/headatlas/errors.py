@@ -6,7 +6,15 @@ line prints it and ends with exit code 2; nobody should see a traceback for a mi
 
 
 class HeadAtlasError(Exception):
-    """A mistake in what the user gave, or a limit of the machine that the user can act on."""
+    """A mistake in what the user gave, or a limit of the machine that the user can act on.
+
+    >>> import headatlas as ha
+    >>> try:
+    ...     ha.load_task("singular-plurals")
+    ... except ha.HeadAtlasError as error:
+    ...     print(str(error)[:59])
+    no task 'singular-plurals'. Did you mean 'singular-plural'?
+    """
 
 
 class ModelError(HeadAtlasError):
@@ -34,8 +42,8 @@ class StoreError(HeadAtlasError):
 
 
 class PlotError(HeadAtlasError):
-    """A figure is unknown or cannot be drawn from the given map."""
+    """A figure is unknown, or cannot be drawn from what was given."""
 
 
 class DivergedError(HeadAtlasError):
-    """A fit whose loss got lost; other seeds are not concerned."""
+    """The loss of a fit diverged; other seeds are unaffected."""
