@@ -1,4 +1,4 @@
-"""Write the generated pages in docs/ anew: `make docs`."""
+"""Write the generated pages in docs/ again: `make docs`."""
 
 from __future__ import annotations
 
