@@ -12,7 +12,6 @@ import pytest
 
 from small_things import save_tiny_folder, write_task
 
-KILLS = 20
 LAYERS = 10
 
 
@@ -60,13 +59,12 @@ def undisturbed(work):
     return map_bytes(work / "undisturbed"), time.monotonic() - began
 
 
-def test_twenty_kills(work, undisturbed):
-    wanted, usual = undisturbed
-    out = work / "killed"
+def kill_again_and_again(work, out, wanted, usual, kills):
+    """Kill runs at many moments, then let one end: it has the same bytes as undisturbed ones."""
     moments = random.Random(0)
     finished = {}
     counts = []
-    for attempt in range(3 * KILLS):
+    for attempt in range(3 * kills):
         process = start(work, out)
         if attempt % 4 == 0 and len(units(out)) < LAYERS:
             wait_for_a_unit(process, out)
@@ -80,9 +78,9 @@ def test_twenty_kills(work, undisturbed):
         for name, before in finished.items():
             assert now[name].st_ino == before.st_ino, f"{name} was computed again"
         finished = now
-        if len(counts) == KILLS:
+        if len(counts) == kills:
             break
-    assert len(counts) == KILLS
+    assert len(counts) == kills
     assert any(0 < count < LAYERS for count in counts), "no kill fell among the units"
     process = start(work, out)
     output, _ = process.communicate(timeout=300)
@@ -91,6 +89,15 @@ def test_twenty_kills(work, undisturbed):
     assert len(units(out)) == LAYERS
     assert all(units(out)[name].st_ino == before.st_ino for name, before in finished.items())
     assert not list((out / "units").glob(".part-*"))
+
+
+def test_three_kills(work, undisturbed):
+    kill_again_and_again(work, work / "killed", *undisturbed, kills=3)
+
+
+@pytest.mark.long
+def test_twenty_kills(work, undisturbed):
+    kill_again_and_again(work, work / "killed-often", *undisturbed, kills=20)
 
 
 def test_two_processes_on_one_folder(work, undisturbed):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import socket
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from headatlas.errors import StoreError
-from headatlas.maps import load_map
+from headatlas.maps.naming import map_name, safe_name
 from headatlas.methods import Ablation
-from headatlas.runs.engine import run_units
-from headatlas.runs.store import Store, list_maps, map_name, safe_name
+from headatlas.runs.assemble import assemble
+from headatlas.runs.engine import Outcome, run_units
+from headatlas.runs.store import Store, find_name
 from headatlas.runs.unit import Unit, cut
 from headatlas.tasks import Example, Task
 
@@ -59,7 +59,8 @@ def run(store, model, method=None, seeds=1):
     method = method or Ablation()
     units = cut(model, TASK, method, range(seeds))
     steps = []
-    outcome = run_units(units, model, TASK, method, store, lambda n, words: steps.append(n))
+    outcome = Outcome()
+    run_units(units, model, TASK, method, store, lambda n, words: steps.append(n), outcome)
     return units, outcome, sum(steps)
 
 
@@ -73,38 +74,39 @@ def test_finished_units_are_skipped(store, tiny):
     assert all(path.stat().st_mtime_ns == stamp for path, stamp in stamps.items())
 
 
-def test_a_warning_survives_a_new_name(store, tiny):
-    """Equal content under two names is one group; the map has the last name, and the warning."""
-    for name, head in (("first", (0, 0)), ("second", (1, 1))):
-        task = replace(TASK, name=name)
-        method = Ablation(heads=(head,))
-        units = cut(tiny, task, method, range(1))
-        run_units(units, tiny, task, method, store, lambda steps, words: None)
-    whole = load_map(store.assemble(units[0].group, "m", "second"))
-    assert whole.provenance["task"] == "second"
-    assert "at chance level" in whole.provenance["task_warning"]
-    assert int(np.isfinite(whole["effect"]).sum()) == 2
-
-
-def test_a_damaged_unit_is_said_and_computed_again(store, tiny, caplog):
+def test_a_damaged_unit_is_reported_and_computed_again(store, tiny, caplog):
     units, _, _ = run(store, tiny)
     store.path(units[0]).write_bytes(b"half")
     _, outcome, _ = run(store, tiny)
     assert list(outcome.computed) == [units[0].key]
     assert "is damaged" in caplog.text
+    assert "The unit is computed again." in caplog.text
 
 
 def test_maps_are_assembled_from_units_of_all_runs(store, tiny):
     run(store, tiny, Ablation(heads=((2, 1),)))
-    units, _, _ = run(store, tiny, Ablation(), seeds=2)
-    whole = load_map(store.assemble(units[0].group, "name"))
+    units, outcome, _ = run(store, tiny, Ablation(), seeds=2)
+    whole = assemble(units, outcome, store, {"task": "renamed"})
     assert whole["effect"].sizes == {"seed": 2, "layer": 3, "head": 4}
     assert np.isfinite(whole["effect"]).all()
     assert whole.provenance["seeds"] == [0, 1]
-    assert "seed" not in whole.provenance
-    run(store, tiny, Ablation(heads=((0, 0),)))
-    again = load_map(store.assemble(units[0].group, "name"))
-    assert again.data.equals(whole.data)
+    assert whole.provenance["task"] == "renamed"
+    assert not {"seed", "part", "unfinished"} & set(whole.provenance)
+    units, outcome, _ = run(store, tiny, Ablation(heads=((0, 0),)))
+    assert assemble(units, outcome, store, {}).data.equals(whole.data)
+
+
+def test_parts_of_other_seeds_wait_until_these_are_complete(store, tiny):
+    units, outcome, _ = run(store, tiny, Ablation(), seeds=2)
+    of_second = next(unit for unit in units if unit.seed == 1)
+    store.path(of_second).unlink()
+    first = [unit for unit in units if unit.seed == 0]
+    assert assemble(first, outcome, store, {}).provenance["seeds"] == [0]
+
+
+def test_nothing_finished_is_no_map(store, tiny):
+    units = cut(tiny, TASK, Ablation(), range(1))
+    assert assemble(units, Outcome(), store, {}) is None
 
 
 def test_leftovers_of_dead_processes_are_removed_but_not_of_living_ones(store):
@@ -135,6 +137,20 @@ def test_names_of_files(tmp_path):
     assert named == "model.task.ablation-01234567"
     assert safe_name("a/b c:ü.x") == "a-b-c-ü.x"
     with pytest.raises(StoreError, match="there is no folder"):
-        list_maps(tmp_path / "none")
+        Store(tmp_path / "none").map_paths()
     with pytest.raises(StoreError, match="there are no maps"):
-        list_maps(tmp_path)
+        Store(tmp_path).map_paths()
+
+
+def test_a_part_of_a_name_is_enough_if_it_is_the_only_one():
+    names = ["m.math.gating-01", "m.math.ablation-02", "m.mathematics.gating-03"]
+    assert find_name("ABLATION", names) == names[1]
+    assert find_name("matics", names) == names[2]
+    assert find_name("a", ["a", "ab"]) == "a"  # a whole name is never ambiguous
+    with pytest.raises(StoreError) as several:
+        find_name("gating", names)
+    assert str(several.value) == (
+        "'gating' matches several maps: choose one of m.math.gating-01, m.mathematics.gating-03."
+    )
+    with pytest.raises(StoreError, match=r"no map matches 'x': choose one of m\.math\.gating-01, "):
+        find_name("x", names)

@@ -1,0 +1,28 @@
+"""Files of labelled steps that tests of probing write."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+KINDS = ("Retrieval", "Inference", "Math Calculation")
+
+
+def write_suite(
+    path: Path, questions: int = 60, kinds: tuple[str, ...] = KINDS, **changes: Any
+) -> Path:
+    """Questions of one step for every kind; `changes` are put into every row."""
+    rng = random.Random(1)
+    rows = []
+    for number in range(questions):
+        prompt = f"{number} " + "".join(rng.choices("abcde", k=6))
+        for kind in kinds:
+            prompt += f" {kind[:2]}:"
+            answer = "".join(rng.choices("xyz", k=3))
+            row = {"prompt": prompt, "target": answer, "function": kind, "group": f"q{number}"}
+            rows.append(row | changes)
+            prompt += answer
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
