@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from headatlas.checks.claims import pooled_masking, pooled_order, pooled_specificity
+from headatlas.checks.context import CheckContext
 from headatlas.checks.masking import DRAWS, SHARES, Masks, mask, masking_row, order, specificity
-from headatlas.checks.measure import Answers, Keep, Report
+from headatlas.checks.measure import Answers
 from headatlas.checks.results.about import About
 from headatlas.checks.results.functions import Claim, FunctionCheck
 from headatlas.checks.steps import Answering, Steps, answer_steps
@@ -27,11 +28,8 @@ from headatlas.models.edit import Edit
 
 if TYPE_CHECKING:
     from headatlas.maps import Map
-    from headatlas.methods.method import Inputs
-    from headatlas.models.model import Model
     from headatlas.models.spec import ModelSpec
     from headatlas.stats.intervals import Change
-    from headatlas.tasks import Task
 
 Direction = Callable[[str, Sequence[Head]], Tensor]
 """Where a function pushes some heads: layer × head × d_head, 0 at other heads."""
@@ -40,29 +38,21 @@ MAX_SHARE = 1 / 3
 """At most this share of the heads is masked: as many others must be left to draw from."""
 
 
-def check_functions(
-    model: Model,
-    task: Task,
-    head_map: Map,
-    about: About,
-    *,
-    inputs: Inputs,
-    keep: Keep,
-    report: Report,
-) -> FunctionCheck:
+def check_functions(context: CheckContext) -> FunctionCheck:
     """All causal checks of a probing map, on test questions; every pass is kept by its name."""
-    ranked = ranked_heads(head_map)
-    features = Features.of(task, inputs[Reading.name])
-    steps = Steps.of(model, task, tuple(ranked), limit=about.requested)
+    model, task = context.model, context.task
+    ranked = ranked_heads(context.head_map)
+    features = Features.of(task, context.inputs[Reading.name])
+    steps = Steps.of(model, task, tuple(ranked), limit=context.about.requested)
 
     def answer(name: str, steps: Steps, edit: Edit) -> Answers:
-        report(0, name)
-        stored = keep(name, lambda: answer_steps(model, steps, edit).as_dict())
-        report(1, name)
+        context.report(0, name)
+        stored = context.keep(name, lambda: answer_steps(model, steps, edit).as_dict())
+        context.report(1, name)
         return Answers.from_dict(stored)
 
     direction = partial(features.direction, model.spec)
-    return causal_checks(model.spec, steps, ranked, direction, answer, about)
+    return causal_checks(model.spec, steps, ranked, direction, answer, context.about)
 
 
 def function_passes(head_map: Map, draws: int = DRAWS) -> int:

@@ -4,34 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headatlas.checks.context import CheckContext
 from headatlas.checks.held_out import NAMES, held_out
-from headatlas.checks.measure import Keep, Report
-from headatlas.checks.results.about import About
 from headatlas.checks.results.gating import GatingCheck
 from headatlas.checks.toggling import toggle, toggling_passes
 
 if TYPE_CHECKING:
     from headatlas.maps import Map
-    from headatlas.methods.method import Inputs
-    from headatlas.models.model import Model
-    from headatlas.tasks import Task
 
 
-def check_gating(
-    model: Model,
-    task: Task,
-    head_map: Map,
-    about: About,
-    *,
-    inputs: Inputs,
-    keep: Keep,
-    report: Report,
-) -> GatingCheck:
+def check_gating(context: CheckContext) -> GatingCheck:
     """Both checks of a gating map, on test questions; toggling uses half as many per seed."""
-    few = max(2, about.requested // 2)
+    model, task, head_map = context.model, context.task, context.head_map
+    report, keep = context.report, context.keep
+    many = context.about.requested
+    few = max(2, many // 2)
     return GatingCheck(
-        about=about,
-        held_out=held_out(model, task, head_map, limit=about.requested, report=report, keep=keep),
+        about=context.about,
+        held_out=held_out(model, task, head_map, limit=many, report=report, keep=keep),
         toggling=toggle(model, task, head_map, limit=few, report=report, keep=keep),
     )
 

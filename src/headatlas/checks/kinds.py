@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from headatlas.checks.context import CheckContext
 from headatlas.checks.functions import check_functions, function_passes
 from headatlas.checks.gating import check_gating, gating_passes
 from headatlas.checks.probe import check_probe
@@ -22,13 +23,13 @@ if TYPE_CHECKING:
 class CheckKind:
     """A check: the maps it suits, the class of its result, and how it is run.
 
-    `run(model, task, head_map, about, inputs=…, keep=…, report=…)` gives the result; `passes` says
-    how often it reports. Results are stored as `checks/MAP{suffix}.json`.
+    `passes` says how often `run` reports, `inputs` what the map was computed from. Results are
+    stored as `checks/MAP{suffix}.json`.
     """
 
     suits: Callable[[Map], bool]
     result: type[Result]
-    run: Callable[..., Result]
+    run: Callable[[CheckContext], Result]
     passes: Callable[[Map], int]
     suffix: str = ""
     inputs: Callable[[Map], tuple[Any, ...]] = lambda head_map: ()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headatlas.checks.context import CheckContext
 from headatlas.checks.results.about import About
 from headatlas.checks.results.probe import Control, ProbeReport
 from headatlas.maps.functions import function_names
@@ -16,11 +17,7 @@ from headatlas.stats.intervals import mean_change
 from headatlas.tasks.words_alone import bag_of_words
 
 if TYPE_CHECKING:
-    from headatlas.checks.measure import Keep, Report
     from headatlas.maps import Map
-    from headatlas.methods.method import Inputs
-    from headatlas.models.model import Model
-    from headatlas.tasks import Task
 
 FloatArray = np.ndarray[Any, Any]
 FITTED = ("train", "test")
@@ -100,17 +97,9 @@ def _learned(
     return np.asarray(classifier.fit(x["train"], y).predict(x["test"]))
 
 
-def check_probe(
-    model: Model,
-    task: Task,
-    head_map: Map,
-    about: About,
-    *,
-    inputs: Inputs,
-    keep: Keep,
-    report: Report,
-) -> ProbeReport:
+def check_probe(context: CheckContext) -> ProbeReport:
     """The report on a map's probe, from the features that it was trained on."""
-    result = report_probe(head_map, Features.of(task, inputs[Reading.name]), about)
-    report(1, "controls")
+    features = Features.of(context.task, context.inputs[Reading.name])
+    result = report_probe(context.head_map, features, context.about)
+    context.report(1, "controls")
     return result

@@ -99,8 +99,11 @@ def show_result(result: ha.Result) -> None:
 
 def show_held_out(task: str, rows: Sequence[Any]) -> None:
     """Print the losses under all gates."""
-    say(f"{task}: {rows[0].questions} test questions, loss in nats per token")
-    columns = ("gates", "heads on", "loss", "accuracy", "change of loss", "95 %", "better seeds")
+    say(
+        f"{task}: {rows[0].questions} test questions, loss in nats per token; better: seeds with a "
+        "lower loss than the untouched model"
+    )
+    columns = ("gates", "heads on", "loss", "accuracy", "change", "95 %", "better")
     shown = table(*columns, left=("gates",))
     for row in rows:
         plain = row.gates == "untouched"

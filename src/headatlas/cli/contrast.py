@@ -12,7 +12,7 @@ from headatlas.cli.gate import Schedule, parse_learning_rate
 from headatlas.cli.screen import say, stdout, table
 from headatlas.cli.top import finish
 
-VERDICTS = {True: "yes", False: "no", None: "the model cannot do both"}
+VERDICTS = {True: "yes", False: "no", None: "–"}
 
 
 def contrast(
@@ -89,8 +89,10 @@ def contrast(
 
 def show_contrasts(result: ha.ContrastCheck) -> None:
     """Print accuracies before and after."""
-    columns = ("keep", "forget", "kept: before → after", "forgotten: before → after", "holds")
-    shown = table(*columns, left=("keep", "forget", "holds"))
+    say("accuracy on test questions, before → after")
+    shown = table("keep", "forget", "kept", "forgotten", "holds", left=("keep", "forget", "holds"))
+    for column in shown.columns[:2]:
+        column.no_wrap, column.overflow = False, "fold"
     for pair in result.contrasts:
         shown.add_row(
             pair.retain,
@@ -102,3 +104,5 @@ def show_contrasts(result: ha.ContrastCheck) -> None:
     stdout.print(shown)
     for line in result.summary():
         say(line)
+    if any(pair.holds is None for pair in result.contrasts):
+        say("–: the untouched model cannot do both tasks, so there is nothing to keep or to lose")

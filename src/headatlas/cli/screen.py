@@ -130,7 +130,7 @@ def _line(begun: float, progress: ha.Progress) -> str:
 
 def table(*columns: str, left: Iterable[str] = (), title: str | None = None) -> Table:
     """A plain table; columns that are not named `left` are aligned to the right."""
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), title=title, title_justify="left")
+    made = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), title=title, title_justify="left")
     for column in columns:
         made.add_column(column, justify="left" if column in left else "right", no_wrap=True)
     return made

@@ -167,7 +167,7 @@ def _measure(
         tokens += sum(answer.tokens for answer in answers)
         if progress is not None:
             progress(len(batch))
-    if progress is not None:
+    if progress is not None and len(examples) < len(everything):
         progress(len(everything) - len(examples))
     if not found:
         raise TaskError(f"no question of '{task.name}' fits the context of {model.spec.name}.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from headatlas.checks.context import CheckContext
 from headatlas.checks.kinds import CHECKS, CheckKind
 from headatlas.checks.results import About, FunctionCheck, Result
 from headatlas.errors import HeadAtlasError, StoreError
@@ -83,16 +84,9 @@ def run_check(
     }
     store.open()
     inputs = input_maps(model, task, check.inputs(head_map), store, progress)
+    keep = Pieces(store, subject).get
     with tracked(progress, f"checking {task.name}", check.passes(head_map)) as step:
-        result = check.run(
-            model,
-            task,
-            head_map,
-            about,
-            inputs=inputs,
-            keep=Pieces(store, subject).get,
-            report=step,
-        )
+        result = check.run(CheckContext(model, task, head_map, about, inputs, keep, step))
     store.write_json(f"checks/{head_map.name}{check.suffix}.json", result.as_dict())
     return result
 

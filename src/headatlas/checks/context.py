@@ -1,0 +1,31 @@
+"""What a check is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headatlas.checks.measure import Keep, Report, compute_always, no_report
+
+if TYPE_CHECKING:
+    from headatlas.checks.results.about import About
+    from headatlas.maps import Map
+    from headatlas.methods.method import Inputs
+    from headatlas.models.model import Model
+    from headatlas.tasks import Task
+
+
+@dataclass(frozen=True)
+class CheckContext:
+    """The map to check with its model and task; `inputs` are the maps that it was computed from.
+
+    `keep` stores every pass by its name, so that a stopped check continues; `report` counts them.
+    """
+
+    model: Model
+    task: Task
+    head_map: Map
+    about: About
+    inputs: Inputs
+    keep: Keep = compute_always
+    report: Report = no_report
