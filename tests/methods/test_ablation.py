@@ -16,8 +16,8 @@ TASK = Task.of("t", [Example("ab " * i, "cd") for i in range(1, 6)])
 
 def test_the_effect_is_that_of_zeroed_columns():
     model = tiny_llama()
-    drawn = Ablation().run(model, TASK)
-    rows = [model.encode(each.prompt, each.target) for each in TASK.split("test")]
+    head_map = Ablation().run(model, TASK)
+    rows = [model.encode(example.prompt, example.target) for example in TASK.split("test")]
     plain = model.score(rows).mean()
     for layer, head in model.spec.heads():
         weight = model.hf.model.layers[layer].self_attn.o_proj.weight
@@ -25,9 +25,9 @@ def test_the_effect_is_that_of_zeroed_columns():
         weight.data[:, head * 16 : (head + 1) * 16] = 0
         change = (model.score(rows).mean() - plain).detach()
         weight.data.copy_(kept)
-        effect = drawn["effect"].sel(seed=0, layer=layer, head=head)
+        effect = head_map["effect"].sel(seed=0, layer=layer, head=head)
         assert float(effect) == pytest.approx(float(change.mean()), abs=1e-5)
-        error = float(drawn["effect_se"].sel(seed=0, layer=layer, head=head))
+        error = float(head_map["effect_se"].sel(seed=0, layer=layer, head=head))
         assert error == pytest.approx(float(change.std() / 5**0.5), abs=1e-5)
 
 
@@ -41,29 +41,29 @@ def test_parts_together_are_the_whole(tiny):
 
 
 def test_some_heads_only(tiny):
-    drawn = Ablation(heads=((2, 1), (0, 3))).run(tiny, TASK)
-    found = np.argwhere(np.isfinite(drawn["effect"].to_numpy()[0]))
-    assert found.tolist() == [[0, 3], [2, 1]]
+    head_map = Ablation(heads=((2, 1), (0, 3))).run(tiny, TASK)
+    finite = np.argwhere(np.isfinite(head_map["effect"].to_numpy()[0]))
+    assert finite.tolist() == [[0, 3], [2, 1]]
     with pytest.raises(EditError, match=r"no head 0\.4"):
         Ablation(heads=((0, 4),)).parts(tiny.spec)
 
 
 def test_provenance_and_kv_groups(tiny):
-    drawn = Ablation(examples=3).run(tiny, TASK, seed=5)
-    assert drawn.provenance["model_hash"] == tiny.fingerprint
-    assert drawn.provenance["task_hash"] == TASK.hash
-    assert drawn.provenance["settings"] == {"examples": 3}
-    assert drawn.provenance["examples_used"] == 3
-    assert drawn.data["seed"].to_numpy().tolist() == [5]
-    assert drawn.data["kv_group"].to_numpy().tolist() == [[0, 0, 1, 1]] * 3
+    head_map = Ablation(examples=3).run(tiny, TASK, seed=5)
+    assert head_map.provenance["model_hash"] == tiny.fingerprint
+    assert head_map.provenance["task_hash"] == TASK.hash
+    assert head_map.provenance["settings"] == {"examples": 3}
+    assert head_map.provenance["examples_used"] == 3
+    assert head_map.data["seed"].to_numpy().tolist() == [5]
+    assert head_map.data["kv_group"].to_numpy().tolist() == [[0, 0, 1, 1]] * 3
 
 
 def test_examples_that_do_not_fit_are_counted(tiny):
     long = Task.of("long", [*TASK.split("test"), Example("x" * 600, "y")])
-    drawn = Ablation().run(tiny, long, part={"heads": [[0, 0]]})
-    assert drawn.provenance["examples_too_long"] == 1
+    head_map = Ablation().run(tiny, long, part={"heads": [[0, 0]]})
+    assert head_map.provenance["examples_too_long"] == 1
     np.testing.assert_allclose(
-        drawn["effect"][0, 0, 0],
+        head_map["effect"][0, 0, 0],
         Ablation().run(tiny, TASK, part={"heads": [[0, 0]]})["effect"][0, 0, 0],
         rtol=1e-4,
     )
@@ -76,6 +76,13 @@ def test_settings_that_make_no_sense():
         Ablation(heads=())
     with pytest.raises(HeadAtlasError, match="at least 2 examples"):
         Ablation(examples=1)
+
+
+@pytest.mark.parametrize("heads", ["0.1", "01", ("0.1",), (0, 1), ((0, 1, 2),), ((0, 1.5),), ([],)])
+def test_heads_that_are_no_pairs_are_one_sentence(heads):
+    with pytest.raises(HeadAtlasError, match=r"heads are pairs \(layer, head\), such as") as caught:
+        Ablation(heads=heads)
+    assert repr(heads) in str(caught.value)
 
 
 def test_the_model_is_as_before(tiny):
@@ -93,13 +100,13 @@ def test_every_function_has_the_effect_of_its_own_examples(tiny):
             examples.append(Example(told, f" c{number % 3}", function=name, group=f"q{number}"))
             told += f" c{number % 3} d"
     task = Task.of("steps", [*examples, Example("no function", "x")])
-    drawn = Ablation(examples=None, by_function=True).run(tiny, task)
-    assert drawn["effect"].dims == ("function", "seed", "layer", "head")
-    assert drawn.data["function"].to_numpy().tolist() == ["Retrieval", "Inference"]
+    head_map = Ablation(examples=None, by_function=True).run(tiny, task)
+    assert head_map["effect"].dims == ("function", "seed", "layer", "head")
+    assert head_map.data["function"].to_numpy().tolist() == ["Retrieval", "Inference"]
     for name in ("Retrieval", "Inference"):
         alone = Ablation(examples=None).run(tiny, task.only(name))
         for variable in ("effect", "effect_se"):
-            both = drawn[variable].sel(function=name), alone[variable]
+            both = head_map[variable].sel(function=name), alone[variable]
             np.testing.assert_allclose(*both, rtol=1e-3, atol=1e-6)
     few = Ablation(examples=5, by_function=True)
     assert few.run(tiny, task, part={"heads": [[0, 0]]}).provenance["examples_used"] == 6

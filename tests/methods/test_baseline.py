@@ -1,8 +1,10 @@
-"""What the untouched model can do, and the warning that maps of a task at chance carry."""
+"""What the untouched model scores on a task, and what is said of a task at chance level."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,33 +13,32 @@ from scipy.stats import binomtest
 
 import task_page
 from headatlas.errors import TaskError
-from headatlas.maps import load_map
-from headatlas.methods import Ablation
-from headatlas.methods.baseline import Baseline, _share_interval, measure_baseline
-from headatlas.plots import heatmap
+from headatlas.methods.baseline import BATCH_SIZE, Baseline, _share_interval, measure_baseline
 from headatlas.tasks import BUILT_IN, Example, Task, load_task
 
 ABOVE_CHANCE = [name for name in BUILT_IN if name not in ("commonsense", "english-french")]
 SAMPLE = 32
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ABOVE_CHANCE)
 def test_the_embedded_model_is_above_chance(embedded, name):
-    found = measure_baseline(embedded, load_task(name), limit=SAMPLE)
-    assert found.above_chance, found.warning()
+    baseline = measure_baseline(embedded, load_task(name), limit=SAMPLE)
+    assert baseline.above_chance, baseline.warning()
     if name in ("math", "syntax", "cognition"):
-        assert found.measure == "logprob"
-        assert found.gain_low > 0
+        assert baseline.measure == "logprob"
+        assert baseline.gain_low > 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["singular-plural", "aba"])
 def test_the_figures_of_the_page_are_found_again(embedded, name):
     written = task_page.read_figures()[name]
-    found = measure_baseline(embedded, load_task(name))
-    assert found.examples == written["examples"]
-    assert found.accuracy == pytest.approx(written["accuracy"], abs=0.03)
-    assert found.logprob == pytest.approx(written["logprob"], abs=0.01)
-    assert found.shuffled_logprob == pytest.approx(written["shuffled_logprob"], abs=0.01)
+    baseline = measure_baseline(embedded, load_task(name))
+    assert baseline.examples == written["examples"]
+    assert baseline.accuracy == pytest.approx(written["accuracy"], abs=0.03)
+    assert baseline.logprob == pytest.approx(written["logprob"], abs=0.01)
+    assert baseline.shuffled_logprob == pytest.approx(written["shuffled_logprob"], abs=0.01)
 
 
 def numbers(count):
@@ -51,44 +52,96 @@ def numbers(count):
     )
 
 
-def test_a_task_at_chance_is_said_to_be_in_every_map_of_it(tiny, tmp_path):
-    task = numbers(40)
-    found = measure_baseline(tiny, task)
-    assert not found.above_chance
-    assert "at chance level on this task: accuracy" in found.warning()
-    drawn = Ablation(heads=((0, 0),)).run(tiny, task)
-    assert drawn.provenance["task_warning"] == found.warning()
-    again = load_map(drawn.save(tmp_path / "m.nc"))
-    assert again.provenance["task_warning"] == found.warning()
-    assert any("chance level" in text.get_text() for text in heatmap(again).texts)
+def test_a_task_at_chance_is_reported_as_such(tiny):
+    baseline = measure_baseline(tiny, numbers(40))
+    assert not baseline.above_chance
+    assert "chance" in baseline.verdict
+    assert f"{baseline.verdict} on this task: accuracy" in baseline.warning()
+    assert baseline.facts()["task_warning"] == baseline.warning()
+    assert baseline.facts()["task_chance"] == baseline.chance
 
 
 def test_a_task_above_chance_carries_no_warning(embedded):
-    drawn = Ablation(heads=((0, 0),), examples=2).run(embedded, load_task("capitalize"))
-    assert "task_warning" not in drawn.provenance
-    assert drawn.provenance["task_accuracy"] > 0.5
-    assert not heatmap(drawn).texts
+    baseline = measure_baseline(embedded, load_task("capitalize"), limit=SAMPLE)
+    assert (baseline.verdict, baseline.warning()) == ("above chance", None)
+    assert "task_warning" not in baseline.facts()
+    assert baseline.facts()["task_accuracy"] > 0.5
 
 
-def test_accuracy_and_log_probability_are_those_of_whole_passes(embedded):
+def of_accuracy(share, low, high, chance=0.5, **changes):
+    baseline = Baseline("t", "", "accuracy", 64, 0, share, low, high, chance, -1, -2, 0.5, 1.5)
+    return replace(baseline, **changes)
+
+
+def test_what_is_at_chance_and_what_is_not_known():
+    """At chance level: the interval ends within 0.05 of chance. A wide interval shows nothing."""
+    above, at, vague = (
+        of_accuracy(0.8, 0.7, 0.9),
+        of_accuracy(0.48, 0.42, 0.54),
+        of_accuracy(0.5, 0.3, 0.7),
+    )
+    assert [each.above_chance for each in (above, at, vague)] == [True, False, False]
+    assert [each.at_chance for each in (above, at, vague)] == [False, True, False]
+    assert [each.verdict for each in (above, at, vague)] == [
+        "above chance",
+        "at chance level",
+        "not shown to be above chance (n = 64)",
+    ]
+    assert vague.warning().startswith("not shown to be above chance (n = 64) on this task")
+    by_gain = partial(of_accuracy, 1.0, 1.0, 1.0, measure="logprob")
+    assert by_gain(gain_low=0.01, gain_high=0.02).verdict == "above chance"
+    assert by_gain(gain_low=-0.1, gain_high=0.04).verdict == "at chance level"
+    assert by_gain(gain_low=-0.1, gain_high=0.2).verdict.startswith("not shown")
+    assert "+1.00 nats per token likelier" in by_gain(gain_low=-0.1, gain_high=0.2).warning()
+
+
+def test_max_tokens_stops_between_batches(tiny):
+    task = numbers(400)
+    whole = measure_baseline(tiny, task)
+    told = []
+    few = measure_baseline(tiny, task, max_tokens=1, progress=told.append)
+    assert few.examples == BATCH_SIZE < whole.examples
+    assert sum(told) == whole.examples  # what is left out is reported, so that a bar gets full
+    assert few == measure_baseline(tiny, task, max_tokens=1)
+    assert measure_baseline(tiny, task, max_tokens=10**9) == whole
+
+
+def test_a_stored_baseline_comes_back(tiny):
+    baseline = measure_baseline(tiny, numbers(40))
+    assert Baseline.from_dict(json.loads(json.dumps(baseline.as_dict()))) == baseline
+
+
+def check_whole_passes(model, task):
     """Shared prefixes and shared prompts change nothing: every ending alone gives the same."""
-    for name in ("antonym", "commonsense", "cognition"):
-        task = load_task(name)
-        batch = next(task.batches("test", 16, 0, epochs=1))[:6]
-        right, logprobs = [], []
-        for example in batch:
-            endings = example.choices or (example.target,)
-            rows = [embedded.encode(example.prompt, end) for end in endings]
-            scores = [embedded.score([row], share=False) for row in rows]
-            own = endings.index(example.target)
-            logprobs.append(float(scores[own].mean()[0]))
-            totals = torch.cat([score.total() for score in scores])
-            right.append(
-                int(totals.argmax()) == own if example.choices else bool(scores[0].exact()[0])
-            )
-        found = measure_baseline(embedded, task, limit=6)
-        assert found.logprob == pytest.approx(sum(logprobs) / 6, abs=1e-4)
-        assert found.accuracy == pytest.approx(sum(right) / 6)
+    batch = next(task.batches("test", 16, 0, epochs=1))[:6]
+    right, logprobs = [], []
+    for example in batch:
+        endings = example.choices or (example.target,)
+        rows = [model.encode(example.prompt, end) for end in endings]
+        scores = [model.score([row], share=False) for row in rows]
+        own = endings.index(example.target)
+        logprobs.append(float(scores[own].mean()[0]))
+        totals = torch.cat([score.total() for score in scores])
+        right.append(int(totals.argmax()) == own if example.choices else bool(scores[0].exact()[0]))
+    baseline = measure_baseline(model, task, limit=6)
+    assert baseline.logprob == pytest.approx(sum(logprobs) / 6, abs=1e-4)
+    assert baseline.accuracy == pytest.approx(sum(right) / 6)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "antonym",
+        pytest.param("commonsense", marks=pytest.mark.long),
+        pytest.param("cognition", marks=pytest.mark.long),
+    ],
+)
+def test_accuracy_and_log_probability_are_those_of_whole_passes(embedded, name):
+    check_whole_passes(embedded, load_task(name))
+
+
+def test_choices_and_prompts_of_a_small_model_are_scored_as_alone(tiny):
+    check_whole_passes(tiny, numbers(60))
 
 
 def test_shuffled_targets_are_of_the_same_function_and_never_the_own(tiny):
@@ -119,7 +172,7 @@ def test_questions_that_do_not_fit_are_counted(tiny):
         measure_baseline(tiny, Task.of("u", rows[2:]))
 
 
-def test_equal_content_under_two_names_is_measured_once_and_named_twice(tiny):
+def test_equal_content_under_two_names_has_the_same_baseline(tiny):
     told = []
     one = measure_baseline(tiny, numbers(20), progress=told.append)
     other = measure_baseline(tiny, replace(numbers(20), name="dice"), progress=told.append)
@@ -142,5 +195,5 @@ def test_intervals_of_shares_count_questions():
 
 
 def test_without_other_targets_nothing_is_claimed():
-    found = Baseline("t", "", "logprob", 5, 0, 1, 1, 1, 1, -1, *[float("nan")] * 3)
-    assert not found.above_chance
+    baseline = Baseline("t", "", "logprob", 5, 0, 1, 1, 1, 1, -1, *[float("nan")] * 3)
+    assert not baseline.above_chance

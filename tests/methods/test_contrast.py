@@ -20,10 +20,10 @@ def task(name, target):
 
 def test_what_is_retained_becomes_likelier_than_what_is_forgotten(tiny):
     pairs = TaskPairs((task("ab", "cd"),), (task("xy", "zw"),))
-    drawn = Contrast(steps=40, batch_size=4).run(tiny, pairs, seed=0)
-    losses = drawn.data["loss"].sel(seed=0).to_numpy()
+    gates = Contrast(steps=40, batch_size=4).run(tiny, pairs, seed=0)
+    losses = gates.data["loss"].sel(seed=0).to_numpy()
     assert losses[-5:].mean() < losses[:5].mean() - 0.5
-    assert drawn.provenance["retain"] == ["ab"]
+    assert gates.provenance["retain"] == ["ab"]
 
 
 def test_a_fit_ends_when_every_task_is_forgotten(tiny):
@@ -33,7 +33,7 @@ def test_a_fit_ends_when_every_task_is_forgotten(tiny):
     ended = int(np.isfinite(losses).sum())
     assert 2 < ended < 60
     assert losses[ended - 2 : ended].mean() <= -0.95 * 0.2 < losses[ended - 3 : ended - 1].mean()
-    whole = replace(method, enough=None).run(tiny, pairs).data["loss"].to_numpy()
+    whole = replace(method, stop_at=None).run(tiny, pairs).data["loss"].to_numpy()
     assert np.isfinite(whole).all()
 
 
@@ -57,14 +57,14 @@ def test_what_is_forgotten_enough_counts_no_more(tiny, monkeypatch):
 
     monkeypatch.setattr(tiny, "score", score)
     pairs = TaskPairs((task("ab", "cd"),), (task("xy", "zw"),))
-    drawn = Contrast(steps=1, batch_size=4).run(tiny, pairs)
-    assert float(drawn.data["loss"][0, 0]) == -5.0
+    gates = Contrast(steps=1, batch_size=4).run(tiny, pairs)
+    assert float(gates.data["loss"][0, 0]) == -5.0
     assert float(seen[0].grad) == -1.0
     assert float(seen[1].grad) == 0.0
     values["lost"] = -3.0
     seen.clear()
-    drawn = Contrast(steps=1, batch_size=4).run(tiny, pairs)
-    assert float(drawn.data["loss"][0, 0]) == -2.0
+    gates = Contrast(steps=1, batch_size=4).run(tiny, pairs)
+    assert float(gates.data["loss"][0, 0]) == -2.0
     assert float(seen[1].grad) == 1.0
 
 
@@ -74,7 +74,7 @@ def test_pairs_of_tasks():
     assert pairs.name == "ab-not-xy"
     assert pairs.hash != TaskPairs((two,), (one,)).hash
     assert TaskPairs((one, two), (two, one)).name == "ab+1-more-not-xy+1-more"
-    with pytest.raises(TaskError, match="1 are to be retained and 0 forgotten"):
+    with pytest.raises(TaskError, match="there are 1 tasks to retain and 0 to forget"):
         TaskPairs((one,), ())
     with pytest.raises(TaskError, match="'ab' cannot be retained and forgotten at once"):
         TaskPairs((one,), (one,))
@@ -84,7 +84,12 @@ def test_pairs_of_tasks():
 
 def test_the_published_schedule_is_the_papers():
     published = Contrast.published()
-    assert (published.steps, published.rate, published.pressure, published.margin) == (
+    assert (
+        published.steps,
+        published.learning_rate,
+        published.regularization,
+        published.margin,
+    ) == (
         500,
         (0.1, 0.01),
         0.1,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -10,27 +11,28 @@ import pytest
 
 from architectures.small_models import build
 from headatlas.errors import HeadAtlasError, TaskError
+from headatlas.maps import combine
 from headatlas.maps.aggregate import next_interval
-from headatlas.methods.features import Reading, read_features
-from headatlas.methods.probing import Probing, functions_of
+from headatlas.methods.features import SPLITS_READ, Reading, read_features
+from headatlas.methods.probing import Probing, task_functions
 from headatlas.models.model import Model
 from headatlas.tasks import Example, Task
 from headatlas.tasks.splits import SPLITS
 from small_things import byte_tokenizer
 
 NAMES = ("Retrieval", "Inference", "Math Calculation")
-SMALL = Probing(width=8, hidden=16, epochs=20, rate=1e-3, shuffles=200)
+SMALL = Probing(projection_dim=8, hidden_dim=16, epochs=20, learning_rate=1e-3, permutations=200)
 
 
 def suite(questions=60, names=NAMES):
     """Questions of three steps; each step starts with the ones before it."""
-    chance = random.Random(0)
+    rng = random.Random(0)
     examples = []
     for number in range(questions):
-        told = f"{number} " + "".join(chance.choices("abcde", k=5))
+        told = f"{number} " + "".join(rng.choices("abcde", k=5))
         for name in names:
             told += f" {name[:3]}:"
-            answer = " " + "".join(chance.choices("xyz", k=3))
+            answer = " " + "".join(rng.choices("xyz", k=3))
             examples.append(Example(told, answer, function=name, group=f"q{number}"))
             told += answer
     return Task.of("suite", examples)
@@ -67,6 +69,28 @@ def test_tokens_that_are_read(tiny):
         Reading(answers="guessed")
 
 
+@pytest.mark.parametrize("examples", [1, 30, 60, 10_000])
+def test_about_as_many_examples_are_read_as_requested(tiny, examples, monkeypatch):
+    """Whole questions of three examples: a split may read two more than its share, rounded up."""
+    task = suite()
+    rows = []
+    real = type(tiny).read
+
+    def read(self, ids, **options):
+        rows.extend(ids)
+        return real(self, ids, **options)
+
+    monkeypatch.setattr(type(tiny), "read", read)
+    features = read_features(tiny, task, Probing(examples=examples).reading())
+    count = sum(map(len, features.labels.values()))
+    most = sum(len(task.split(split)) for split in SPLITS_READ)
+    assert min(examples, most) <= count <= min(examples + 9, most)
+    assert len(rows) == count / 3  # the steps of a question are read in one row
+    for split in SPLITS_READ:
+        sizes = Counter(features.questions[split])
+        assert set(sizes.values()) == {3}
+
+
 def test_no_question_crosses_splits():
     task = suite()
     homes = [{each.question for each in task.splits[split]} for split in SPLITS]
@@ -89,10 +113,12 @@ def test_the_probe_learns_from_train_alone_and_importance_comes_from_select(tiny
 
 
 def test_the_same_seed_gives_the_same_map_and_another_lies_in_the_interval(tiny, tmp_path):
-    features = read_features(tiny, suite(), Reading())
-    one, two = (SMALL.run(tiny, features, 1).save(tmp_path / f"{i}.nc") for i in range(2))
-    assert one.read_bytes() == two.read_bytes()
-    maps = replace(SMALL, seeds=8).run(tiny, features)["importance"]
+    task, reading = suite(), Reading()
+    inputs = {Reading.name: [reading.run(tiny, task, part=p) for p in reading.parts(tiny.spec)]}
+    seeds = [SMALL.run(tiny, task, seed, inputs=inputs) for seed in range(8)]
+    again = SMALL.run(tiny, task, 1).save(tmp_path / "again.nc")  # reads the features itself
+    assert seeds[1].save(tmp_path / "one.nc").read_bytes() == again.read_bytes()
+    maps = combine(seeds)["importance"]
     assert not np.allclose(maps.isel(seed=0), maps.isel(seed=1))
     bounds = next_interval(maps.isel(seed=slice(0, 5)))
     later = maps.isel(seed=slice(5, None))
@@ -105,16 +131,16 @@ def test_functions_with_too_few_examples_are_named_and_left_out(tiny):
     rare = [replace(each, function="Rare") for each in task.splits["train"][:3]]
     splits = dict(task.splits) | {"train": (*rare, *task.splits["train"][3:])}
     with_rare = replace(task, splits=splits)
-    assert functions_of(with_rare)[0] == list(NAMES)
-    assert SMALL.check(tiny, with_rare) == ["'Rare' has too few examples (0): left out"]
+    assert task_functions(with_rare)[0] == list(NAMES)
+    assert SMALL.check(tiny, with_rare) == ["'Rare' has too few examples (0) and is left out"]
     assert SMALL.run(tiny, with_rare, 0).data["function"].to_numpy().tolist() == list(NAMES)
 
 
 def test_labels_that_differ_in_case_are_a_mistake():
     with pytest.raises(TaskError, match="'Retrieval' and 'retrieval' differ only in case or sp"):
-        functions_of(suite(names=("Retrieval", "retrieval", "Inference")))
+        task_functions(suite(names=("Retrieval", "retrieval", "Inference")))
     with pytest.raises(TaskError, match="two with 5 examples in every split; 'suite' has, in"):
-        functions_of(suite(names=("Retrieval",)))
+        task_functions(suite(names=("Retrieval",)))
 
 
 def test_generated_answers_are_judged_and_wrong_ones_counted(tiny, monkeypatch):
@@ -131,7 +157,7 @@ def test_generated_answers_are_judged_and_wrong_ones_counted(tiny, monkeypatch):
     assert own.wrong > 0
     count = sum(len(each) for each in reference.labels.values())
     assert sum(len(each) for each in own.labels.values()) == count - own.wrong
-    assert own.hash != reference.hash
+    assert own.settings != reference.settings
     assert np.abs(own.z["train"][0] - reference.z["train"][0]).max() < 1e-4
 
 
@@ -140,8 +166,9 @@ def test_generated_answers_are_judged_and_wrong_ones_counted(tiny, monkeypatch):
     [
         ({"epochs": 0}, "probing needs epochs of at least 1, not 0"),
         ({"dropout": 1.0}, "the dropout lies between 0 and 1"),
-        ({"rate": 0.0}, "the learning rate is positive"),
+        ({"learning_rate": 0.0}, "the learning rate is positive"),
         ({"tokens": "x"}, "no tokens 'x'"),
+        ({"examples": 0}, "examples of at least 1, not 0"),
     ],
 )
 def test_settings_that_make_no_sense(settings, words):
@@ -155,6 +182,6 @@ def test_a_model_with_layers_without_heads_is_probed():
     hf.resize_token_embeddings(len(tokenizer))
     model = Model(hf, tokenizer, "hybrid")
     assert len(model.spec.heads()) < model.spec.n_layers * model.spec.n_heads
-    drawn = SMALL.run(model, suite(), 0)
-    exists = np.isfinite(drawn["importance"].isel(function=0, seed=0).to_numpy())
+    head_map = SMALL.run(model, suite(), 0)
+    exists = np.isfinite(head_map["importance"].isel(function=0, seed=0).to_numpy())
     assert [tuple(head) for head in np.argwhere(exists)] == model.spec.heads()

@@ -8,6 +8,8 @@ from headatlas.methods import Ablation
 from headatlas.tasks import load_task
 from planted.variants import plant
 
+pytestmark = pytest.mark.long
+
 DEAD = ((4, 2), (17, 8))
 SABOTEUR = (10, 3)
 
@@ -20,11 +22,11 @@ def planted(embedded):
 
 def test_dead_heads_do_nothing_and_removing_a_saboteur_helps(planted):
     method = Ablation(heads=(*DEAD, SABOTEUR), examples=32)
-    drawn = method.run(planted, load_task("singular-plural"))
+    head_map = method.run(planted, load_task("singular-plural"))
     for layer, head in DEAD:
-        assert float(drawn["effect"].sel(seed=0, layer=layer, head=head)) == 0.0
+        assert float(head_map["effect"].sel(seed=0, layer=layer, head=head)) == 0.0
     at = {"seed": 0, "layer": SABOTEUR[0], "head": SABOTEUR[1]}
-    assert float(drawn["effect"].sel(at)) > 3 * float(drawn["effect_se"].sel(at)) > 0
+    assert float(head_map["effect"].sel(at)) > 3 * float(head_map["effect_se"].sel(at)) > 0
 
 
 def test_the_task_needs_the_first_layer(embedded):

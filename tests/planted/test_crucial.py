@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from headatlas.tasks import load_task
-from planted.variants import CRUCIAL, LONGER, check_dead_heads, plant, score_without, scores_of
+from planted.variants import CRUCIAL, check_dead_heads, gate, plant, score_without, scores_of
+
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +22,7 @@ def task():
 
 @pytest.fixture(scope="module")
 def gates(planted, task):
-    return LONGER.run(planted, task)
+    return gate(planted, task)
 
 
 def test_the_task_needs_every_crucial_head(planted, task):

@@ -18,14 +18,14 @@ CARRIER = (1, 2)
 
 
 def labelled_task(questions: int = 480) -> Task:
-    """Four functions, told by one letter of the prompt; everything else is drawn at random."""
-    chance = random.Random(0)
+    """Four functions, told by one letter of the prompt; everything else is head_map at random."""
+    rng = random.Random(0)
     examples = []
     for number in range(questions):
-        noise = "".join(chance.choices("abcdefgh", k=9))
+        noise = "".join(rng.choices("abcdefgh", k=9))
         label = LABELS[number % 4]
         prompt = f"{noise}{label}{number % 7}"
-        examples.append(Example(prompt, "".join(chance.choices("abcd", k=3)), function=label))
+        examples.append(Example(prompt, "".join(rng.choices("abcd", k=3)), function=label))
     return Task.of("labelled", examples)
 
 
@@ -68,19 +68,19 @@ def planted_model(*, carries: bool) -> Model:
     return Model(hf, tokenizer, "planted")
 
 
-PROBING = Probing(epochs=60, rate=1e-3, batch_size=32)
+PROBING = Probing(epochs=60, learning_rate=1e-3, batch_size=32)
 
 
 def test_the_head_that_carries_the_label_comes_first():
-    drawn = PROBING.run(planted_model(carries=True), labelled_task())
+    head_map = PROBING.run(planted_model(carries=True), labelled_task())
     for function in LABELS:
-        at = drawn["importance"].sel(function=function, seed=0).to_numpy()
+        at = head_map["importance"].sel(function=function, seed=0).to_numpy()
         assert np.unravel_index(int(at.argmax()), at.shape) == CARRIER
-        assert drawn["importance_p"].sel(function=function, seed=0, layer=1, head=2) < 0.05
-    assert (drawn.data["predicted"] == drawn.data["truth"]).mean() > 0.9
-    assert (drawn.data["control"] == drawn.data["truth"]).mean() < 0.6
+        assert head_map["importance_p"].sel(function=function, seed=0, layer=1, head=2) < 0.05
+    assert (head_map.data["predicted"] == head_map.data["truth"]).mean() > 0.9
+    assert (head_map.data["control"] == head_map.data["truth"]).mean() < 0.6
 
 
 def test_nothing_passes_where_no_head_carries_the_label():
-    drawn = PROBING.run(planted_model(carries=False), labelled_task())
-    assert float(drawn["importance_p"].min()) > 0.05
+    head_map = PROBING.run(planted_model(carries=False), labelled_task())
+    assert float(head_map["importance_p"].min()) > 0.05

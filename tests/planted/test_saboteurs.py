@@ -6,7 +6,9 @@ import pytest
 
 from headatlas.checks.held_out import held_out
 from headatlas.tasks import load_task
-from planted.variants import LONGER, SABOTEURS, check_dead_heads, plant, score_without, scores_of
+from planted.variants import SABOTEURS, check_dead_heads, gate, plant, score_without, scores_of
+
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +23,7 @@ def task():
 
 @pytest.fixture(scope="module")
 def gates(planted, task):
-    return LONGER.run(planted, task)
+    return gate(planted, task)
 
 
 def test_saboteurs_do_harm_together_and_alone(planted, embedded, task):

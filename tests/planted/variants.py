@@ -7,6 +7,7 @@ import copy
 import numpy as np
 import torch
 
+from headatlas.maps import combine
 from headatlas.methods import Gating
 from headatlas.models.edit import Edit
 from headatlas.models.model import Model
@@ -16,8 +17,15 @@ SABOTEURS = ((12, 2), (16, 5), (24, 4), (25, 1))
 CRUCIAL = ((0, 6), (1, 3), (8, 1), (20, 5))
 """The four heads whose removal hurts singular-plural most, by the model's ablation map."""
 
-LONGER = Gating(seeds=3, steps=36, batch_size=8, learning_rate=(0.5, 0.1), pushed_learning_rate=(0.5, 0.1), beta2=0.999)
-"""More updates with fewer questions: every head's part is to be found, in every seed."""
+SEEDS = range(3)
+LONGER = Gating(
+    steps=36,
+    batch_size=8,
+    learning_rate=(0.5, 0.1),
+    pushed_learning_rate=(0.5, 0.1),
+    beta2=0.999,
+)
+"""More updates with fewer questions, so that the role of every head is found in every seed."""
 
 D_HEAD = 64
 NOISE = 5.0
@@ -39,6 +47,11 @@ def plant(embedded, dead=DEAD, saboteurs=(), noise=NOISE):
     return Model(hf, embedded.tokenizer, "planted")
 
 
+def gate(model, task):
+    """The map of all seeds."""
+    return combine([LONGER.run(model, task, seed) for seed in SEEDS])
+
+
 def score_without(model, task, *heads):
     """Mean log-probability of test targets with some heads removed."""
     rows = [model.encode(each.prompt, each.target) for each in task.prompts("test", 0, 32)]
@@ -46,19 +59,19 @@ def score_without(model, task, *heads):
         return float(model.score(rows, Edit.ablate(model.spec, heads)).mean().mean())
 
 
-def scores_of(drawn, variable, heads):
+def scores_of(head_map, variable, heads):
     """The numbers of some heads: seed × head."""
-    return np.stack([drawn[variable].sel(layer=i, head=j).to_numpy() for i, j in heads], axis=-1)
+    return np.stack([head_map[variable].sel(layer=i, head=j).to_numpy() for i, j in heads], axis=-1)
 
 
-def check_dead_heads(drawn):
+def check_dead_heads(head_map):
     """Dead heads are more irrelevant than all others, and never called anything else."""
-    others = np.ones(drawn["irrelevance"].shape[1:], bool)
+    others = np.ones(head_map["irrelevance"].shape[1:], bool)
     for head in DEAD:
         others[head] = False
-    rest = drawn["irrelevance"].to_numpy()[:, others].ravel()
-    dead = scores_of(drawn, "irrelevance", DEAD).ravel()
-    auroc = np.mean((dead[:, None] > rest) + 0.5 * (dead[:, None] == rest))
+    living = head_map["irrelevance"].to_numpy()[:, others].ravel()
+    dead = scores_of(head_map, "irrelevance", DEAD).ravel()
+    auroc = np.mean((dead[:, None] > living) + 0.5 * (dead[:, None] == living))
     assert auroc >= 0.99
     for variable in ("facilitation", "interference"):
-        assert (scores_of(drawn, variable, DEAD) < 0.5).all()
+        assert (scores_of(head_map, variable, DEAD) < 0.5).all()
