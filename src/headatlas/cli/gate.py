@@ -10,6 +10,7 @@ import typer
 
 import headatlas as ha
 from headatlas.cli import options as given
+from headatlas.cli.screen import note
 from headatlas.cli.top import finish
 
 
@@ -112,7 +113,14 @@ def gate(
     tasks = [files.load(name, model.download) for name in names]
     with model.atlas(out) as atlas:
         method = gating.method()
-        maps = [atlas.map(method, each, seeds, baseline=baseline) for each in tasks]
+        maps = []
+        for subject in tasks:
+            try:
+                maps.append(atlas.map(method, subject, seeds, baseline=baseline))
+            except ha.HeadAtlasError as error:
+                if subject is tasks[-1] and not maps:
+                    raise
+                note(f"{subject.name} gives no map: {error}")
         atlas.draw(*maps)
     finish(atlas, maps, threshold=threshold)
 

@@ -70,6 +70,7 @@ class Atlas:
         self.records: list[dict[str, Any]] = []
         self.store = Store(folder)
         self._model = model if isinstance(model, Model) else None
+        self._stored: Model | None = None  # the model of the stored map that was checked last
         name = None if model is None or isinstance(model, Model) else str(model)
         self._source = ModelSource(name, device, dtype, attn_implementation, device_map, download)
 
@@ -86,18 +87,21 @@ class Atlas:
                 self._model = self._source.load()
         return self._verified(self._model)
 
+    def model_of(self, head_map: Map) -> Model:
+        """The model that a stored map was made from, loaded and verified; raises if it differs."""
+        for loaded in (self._model, self._stored):
+            if loaded is not None and loaded.fingerprint == head_map.provenance["model_hash"]:
+                return self._verified(loaded)
+        with tracked(self.progress, f"loading {head_map.provenance['model']}"):
+            self._stored = self._source.load_for(head_map)
+        return self._verified(self._stored)
+
     def _verified(self, model: Model) -> Model:
         if "checks" not in vars(model):
             with tracked(self.progress, f"verifying the heads of {model.spec.name}"):
                 require_verified(model)
+        require_verified(model)
         return model
-
-    def model_of(self, head_map: Map) -> Model:
-        """The model that a stored map was made from, loaded and verified; raises if it differs."""
-        if self._model is None or self._model.fingerprint != head_map.provenance["model_hash"]:
-            with tracked(self.progress, f"loading {head_map.provenance['model']}"):
-                self._model = self._source.load_for(head_map)
-        return self._verified(self._model)
 
     # -- maps ------------------------------------------------------------------------------------
 

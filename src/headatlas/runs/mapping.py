@@ -99,7 +99,11 @@ def compute_map(
 
 def kept_baseline(model: Model, task: Task, store: Store, progress: Callback | None) -> Baseline:
     """What the untouched model scores on a task: from the folder, or measured and kept."""
-    subject = {"model_hash": model.fingerprint, "task_hash": task.hash, "baseline": [QUESTIONS]}
+    subject = {
+        "model_hash": model.fingerprint,
+        "task_hash": task.hash,
+        "baseline": [QUESTIONS, TOKENS],
+    }
 
     def measure() -> dict[str, Any]:
         total = min(QUESTIONS, len(task.split("test")))
