@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from headatlas.runs.atlas import Atlas
     from headatlas.runs.estimate import estimate
     from headatlas.runs.listing import list_figures, list_methods, list_models
-    from headatlas.runs.preview import check_file, preview
+    from headatlas.runs.preview import Preview, PromptPreview, check_file, preview
     from headatlas.runs.progress import Progress
-    from headatlas.tasks import Example, Task, list_tasks, load_task
+    from headatlas.tasks import Example, FileReport, Task, list_tasks, load_task
     from headatlas.tasks.pairs import TaskPairs
 
 __version__ = "0.1.0"
@@ -50,14 +50,17 @@ _HOMES = {
     "ContrastCheck": "checks.results",
     "Edit": "models.edit",
     "Example": "tasks",
+    "FileReport": "tasks",
     "FunctionCheck": "checks.results",
     "Gating": "methods",
     "GatingCheck": "checks.results",
     "Map": "maps",
     "Model": "models.model",
+    "Preview": "runs.preview",
     "ProbeReport": "checks.results",
     "Probing": "methods",
     "Progress": "runs.progress",
+    "PromptPreview": "runs.preview",
     "Result": "checks.results",
     "Task": "tasks",
     "TaskPairs": "tasks.pairs",
@@ -89,15 +92,18 @@ __all__ = [
     "ContrastCheck",
     "Edit",
     "Example",
+    "FileReport",
     "FunctionCheck",
     "Gating",
     "GatingCheck",
     "HeadAtlasError",
     "Map",
     "Model",
+    "Preview",
     "ProbeReport",
     "Probing",
     "Progress",
+    "PromptPreview",
     "Result",
     "Task",
     "TaskPairs",

@@ -8,42 +8,106 @@ import json
 import numpy as np
 import pytest
 
-from headatlas.methods import METHODS
+from headatlas.methods import METHODS, Gating, Probing
+from headatlas.methods.contrast import Contrast
 from headatlas.tasks import Example, Task
+from headatlas.tasks.pairs import TaskPairs
 
-TASK = Task.of(
-    "t", [Example(f"{i} " + "ab " * (i % 3 + 1), "cd", function="fg"[i % 2]) for i in range(80)]
-)
+SHORT = {
+    "gating": Gating(steps=4, batch_size=8),
+    "contrast": Contrast(steps=4),
+    "probing": Probing(epochs=5, permutations=50),
+}
+"""The defaults of these take longer than a contract needs."""
 
 
-@pytest.mark.parametrize("name", METHODS)
-class TestMethod:
-    def test_settings_are_frozen_plain_data(self, name):
-        method = METHODS[name]()
-        assert dataclasses.fields(method)
-        assert type(method).__dataclass_params__.frozen
-        assert json.loads(json.dumps(method.settings())) == method.settings()
+def task(name, target):
+    return Task.of(
+        name,
+        [
+            Example(f"{i} " + f"{name} " * (i % 3 + 1), target, function="fg"[i % 2])
+            for i in range(80)
+        ],
+    )
 
-    def test_the_docstring_says_what_the_number_is(self, name):
-        assert METHODS[name].variable in METHODS[name].__doc__
 
-    def test_the_same_seed_gives_the_same_map(self, name, tiny):
-        one, two = (METHODS[name]().run(tiny, TASK, seed=3) for _ in range(2))
-        assert one.data.identical(two.data)
-        assert one.provenance == two.provenance
+SUBJECTS = {
+    Task: task("ab", "cd"),
+    TaskPairs: TaskPairs((task("ab", "cd"),), (task("xy", "zw"),)),
+}
 
-    def test_the_map_has_the_shape_of_the_model_and_names_its_origin(self, name, tiny):
-        drawn = METHODS[name]().run(tiny, TASK)
-        values = drawn[METHODS[name].variable]
-        assert (values.sizes["layer"], values.sizes["head"]) == (3, 4)
-        assert np.isfinite(values).all()
-        for fact in ("model_hash", "task_hash", "method", "settings", "seed"):
-            assert fact in drawn.provenance
 
-    def test_parts_are_plain_data_and_steps_are_reported(self, name, tiny):
-        method = METHODS[name]()
-        for part in method.parts(tiny.spec):
-            assert json.loads(json.dumps(part)) == part
-            steps = []
-            method.run(tiny, TASK, part=part, report=steps.append)
-            assert len(steps) == method.reports(part)
+@pytest.fixture(params=METHODS)
+def method(request):
+    return SHORT.get(request.param) or METHODS[request.param]()
+
+
+@pytest.fixture
+def subject(method):
+    return SUBJECTS[method.subject]
+
+
+def test_methods_are_registered_by_their_names():
+    assert all(method.name == name for name, method in METHODS.items())
+    assert {"ablation", "gating", "probing", "contrast"} <= set(METHODS)
+
+
+def test_settings_are_frozen_plain_data(method):
+    assert dataclasses.fields(method)
+    assert type(method).__dataclass_params__.frozen
+    assert json.loads(json.dumps(method.settings())) == method.settings()
+    defaults = type(method)()  # every setting has a default
+    assert set(defaults.settings()) == set(method.settings())
+
+
+def test_the_docstring_says_what_the_number_is(method):
+    assert f"`{method.variable}" in type(method).__doc__
+
+
+def test_the_same_seed_gives_the_same_map(method, subject, tiny):
+    one, two = (method.run(tiny, subject, seed=3) for _ in range(2))
+    assert one.data.identical(two.data)
+    assert one.provenance == two.provenance
+
+
+def test_the_map_is_of_one_seed_and_names_its_origin(method, subject, tiny):
+    head_map = method.run(tiny, subject)
+    values = head_map[method.variable]
+    assert (values.sizes["layer"], values.sizes["head"]) == (3, 4)
+    assert np.isfinite(values).all()
+    assert head_map["seed"].to_numpy().tolist() == [0]
+    assert head_map["kv_group"].to_numpy().tolist() == [[0, 0, 1, 1]] * 3
+    facts = head_map.provenance
+    assert (facts["model"], facts["task"], facts["method"]) == ("tiny", subject.name, method.name)
+    assert facts["model_hash"] == tiny.fingerprint
+    assert facts["task_hash"] == subject.for_tokenizer(tiny.tokenizer).hash
+    assert facts["settings"] == method.settings()
+    assert json.loads(json.dumps(facts)) == facts
+
+
+def test_the_map_can_be_ranked(method, subject, tiny):
+    top = method.run(tiny, subject).top(3)
+    assert set(top["rank"]) == {1, 2, 3}
+    assert top["p"].between(0, 1).all()
+
+
+def test_parts_are_plain_data_and_steps_are_reported(method, subject, tiny):
+    for part in method.parts(tiny.spec):
+        assert json.loads(json.dumps(part)) == part
+        steps = []
+        method.run(tiny, subject, part=part, report=steps.append)
+        assert len(steps) == method.reports(part)
+        assert all(isinstance(words, str) and words for words in steps)
+
+
+def test_the_check_gives_sentences(method, subject, tiny):
+    assert all(isinstance(remark, str) for remark in method.check(tiny, subject, seeds=2))
+
+
+def test_the_model_is_as_before(method, subject, tiny):
+    import torch
+
+    ids = torch.arange(5, 12)[None]
+    before = tiny.hf(ids).logits
+    method.run(tiny, subject)
+    assert torch.equal(tiny.hf(ids).logits, before)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 import headatlas as ha
 from headatlas.cli import options as given
 from headatlas.cli.screen import Display, say
-
-if TYPE_CHECKING:
-    from headatlas.tasks import FileReport
 
 
 def check(
@@ -55,7 +52,7 @@ def check(
         raise typer.Exit(2)
 
 
-def _print(name: str, report: FileReport) -> None:
+def _print(name: str, report: ha.FileReport) -> None:
     say(f"{name}: {report.format}")
     for problem in report.shown:
         mark, style = ("left out", "yellow") if problem.skipped else ("wrong", "red")

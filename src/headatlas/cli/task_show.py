@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -10,9 +10,6 @@ from rich.text import Text
 import headatlas as ha
 from headatlas.cli import options as given
 from headatlas.cli.screen import note, say, stdout, waiting
-
-if TYPE_CHECKING:
-    from headatlas.runs.preview import PromptPreview
 
 
 def show(
@@ -47,7 +44,7 @@ def show(
             note(f"longer than the {shown.context:,} tokens of {model}: methods leave it out")
 
 
-def _print(prompt: PromptPreview) -> None:
+def _print(prompt: ha.PromptPreview) -> None:
     example = prompt.example
     parts = [example.function] if example.function else []
     if prompt.prompt_tokens is not None:

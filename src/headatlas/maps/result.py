@@ -18,6 +18,10 @@ class Result:
     """A frozen dataclass of plain values, tuples and other such dataclasses.
 
     `kind` is stored with it and says which class it is; `summary` and `plot` show it.
+
+    >>> result = atlas.check(gates)  # doctest: +SKIP
+    >>> type(result).from_dict(result.as_dict()) == result  # doctest: +SKIP
+    True
     """
 
     kind: ClassVar[str]

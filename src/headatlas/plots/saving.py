@@ -16,7 +16,13 @@ FORMATS = (".png", ".svg", ".pdf")
 
 
 def check_format(path: str | Path) -> None:
-    """Raise unless the file name has the suffix of a format that figures are saved in."""
+    """Raise unless the file name has the suffix of a format that figures are saved in.
+
+    >>> check_format("roles.pdf")
+    >>> check_format("roles.docx")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    headatlas.errors.PlotError: the figure roles.docx cannot be saved: its name has '.docx', ...
+    """
     suffix = Path(path).suffix
     if suffix.lower() not in FORMATS:
         ending = f"'{suffix}'" if suffix else "no suffix"
@@ -30,6 +36,8 @@ def save_figure(figure: Figure, path: str | Path) -> Path:
     """Save as PNG, SVG or PDF, by the suffix; the file appears whole or not at all.
 
     The same figure always gives the same bytes, and so does the figure's own `savefig`.
+
+    >>> save_figure(gates.plot("always-any"), "roles.pdf")  # doctest: +SKIP
     """
     path = Path(path)
     check_format(path)

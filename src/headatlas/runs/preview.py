@@ -16,7 +16,11 @@ from headatlas.tasks import check_file as check_sources
 
 @dataclass(frozen=True)
 class PromptPreview:
-    """A prompt as the model gets it; token counts are `None` for a model without a tokenizer."""
+    """A prompt as the model gets it; token counts are `None` for a model without a tokenizer.
+
+    >>> PromptPreview(Example("2 + 2 =", " 4"), 4, 2, too_long=False).example.target
+    ' 4'
+    """
 
     example: Example
     prompt_tokens: int | None
@@ -26,7 +30,11 @@ class PromptPreview:
 
 @dataclass(frozen=True)
 class Preview:
-    """A task for a model's tokenizer, and some of its prompts."""
+    """A task for a model's tokenizer, and some of its prompts.
+
+    >>> [shown.prompt_tokens for shown in ha.preview(task, n=3).prompts]  # doctest: +SKIP
+    [27, 26, 28]
+    """
 
     task: Task
     context: int | None

@@ -38,6 +38,9 @@ class ProbeReport(Result):
     and the same probe trained on shuffled labels (`shuffled`); the gain over the last is the
     probe's selectivity. `confusion[a][b]`: share of the examples of function a that were taken
     for b.
+
+    >>> atlas.result(functions, "probe report").accuracy  # doctest: +SKIP
+    0.62
     """
 
     kind: ClassVar[str] = "probe report"

@@ -31,6 +31,9 @@ class FileReport:
     names the first of them. `crossing` examples are in another split than their question, so a run
     leaves them out. `too_long` examples do not fit the model's context. `warnings` say what cannot
     be done with the file although nothing in it is wrong.
+
+    >>> FileReport("JSON lines", examples=12, questions=12).sound
+    True
     """
 
     format: str
