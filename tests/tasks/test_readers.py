@@ -278,6 +278,7 @@ def test_a_data_set_of_the_hub_as_a_local_copy(tmp_path):
         ("a.json", b'[\n{"a": "\xff"}]', "line 2, column 8: not UTF-8"),
         ("a.csv", b"prompt,target\na,b\nc\n", "line 3, column 1: 1 cell, but .* 2 columns"),
         ("a.csv", b"prompt,prompt\na,b\n", "line 1, column 2: the column 'prompt' appears twice"),
+        ("a.csv", b'"a\nb","a\nb"\nc,d\n', r"column 2: the column 'a\\nb' appears twice"),
         ("a.csv", b"question,answer\na,b\n", "line 2, column 'prompt': is missing"),
         ("a.csv", b"prompt,target\n" + b'a,"' + b"x" * 200_000, "not a table"),
         ("a.csv", b"prompt,target\na,b\n\xff,c\n", "line 3, column 1: not UTF-8"),

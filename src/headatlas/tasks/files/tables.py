@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headatlas.tasks.files.lines import opened, read_lines
-from headatlas.tasks.files.rows import Place, Problem, Row, Rows, UnreadableError
+from headatlas.tasks.files.rows import Place, Problem, Row, Rows, UnreadableError, shown
 
 ROWS_AT_A_TIME = 1024
 
@@ -55,7 +55,7 @@ def _read_separated(path: Path, separator: str) -> Rows:
 def _check_names(names: list[str], place: Place) -> Iterator[Problem]:
     for number, name in enumerate(names, start=1):
         if name in names[: number - 1]:
-            yield Problem(place, number, f"the column '{name}' appears twice")
+            yield Problem(place, number, f"the column {shown(name)} appears twice")
 
 
 def _readable_lines(path: Path, broken: list[Problem]) -> Iterator[str]:
