@@ -1,9 +1,12 @@
-# make atlas    map the embedded default model (sets everything up first)
-# make test     run all checks and tests (sets everything up first)
-# make docs     write the generated pages in docs/ anew
-# make results  compute docs/results/ anew: hours; goes on where it stopped
-# make bench    time a gate update against the published package and the machine's limit
-# make real-models   get larger real models and compare them with llama.cpp
+# make atlas        map the embedded default model
+# make test         lint, types and the fast tests: under 8 minutes on two cores, set-up included
+# make test-all     make test, then the long tests: many random examples with a new seed each time,
+#                   planted heads in real weights, 20 kills, every command of the README
+# make docs         rewrite the generated pages in docs/
+# make results      compute docs/results/: takes hours, and continues where it stopped
+# make bench        time a gate update against the published package and the machine's limit
+# make real-models  download larger real models and compare them with llama.cpp
+# All of them first set up the environment in .venv.
 
 PYTHON ?= python3
 VENV := .venv
@@ -13,13 +16,17 @@ RESULTS ?= build/results
 COGQA ?=
 PAIRS := antonym capitalize country-capital english-french present-past singular-plural
 READY := $(VENV)/.ready
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
-.PHONY: atlas test lint types tests docs bench results real-models clean
+.PHONY: atlas test test-all lint types tests tests-long docs bench results real-models clean
 
 atlas: $(READY)
 	$(BIN)/headatlas atlas --out $(OUT)
 
 test: $(READY) lint types tests
+
+test-all: test
+	$(MAKE) tests-long
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -29,7 +36,10 @@ types: $(READY)
 	$(BIN)/mypy
 
 tests: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+	$(PYTEST) -m "not long"
+
+tests-long: $(READY)
+	$(PYTEST) -m long
 
 docs: $(READY)
 	$(BIN)/python tools/write_docs.py
@@ -39,8 +49,8 @@ bench: $(READY)
 	$(BIN)/python tools/bench.py --package build/bench --out bench.json
 
 results: $(READY)
-	$(BIN)/headatlas gate --task math --batch 4 --seeds 10 --out $(RESULTS)/gating
-	$(BIN)/headatlas gate --task syntax --batch 8 --seeds 10 --out $(RESULTS)/gating
+	$(BIN)/headatlas gate --task math --batch-size 4 --seeds 10 --out $(RESULTS)/gating
+	$(BIN)/headatlas gate --task syntax --batch-size 8 --seeds 10 --out $(RESULTS)/gating
 	$(BIN)/headatlas check $(RESULTS)/gating --questions 48
 	$(BIN)/headatlas gate $(PAIRS:%=--task %) --seeds 1 --out $(RESULTS)/word-pairs
 	$(BIN)/headatlas check $(RESULTS)/word-pairs --questions 36

@@ -56,7 +56,18 @@ def report_probe(head_map: Map, features: Features, about: About) -> ProbeReport
         chance=1 / len(names),
         controls={name: _control(right, each, questions) for name, each in guesses.items()},
         confusion=tuple(map(tuple, (confusion / confusion.sum(1, keepdims=True)).tolist())),
+        left_out=_left_out(features),
     )
+
+
+def _left_out(features: Features) -> dict[str, int]:
+    """How many answers were not used, by reason."""
+    counts = {
+        "too long for the model's context": features.too_long,
+        "the model's own, and wrong": features.wrong,
+        "of steps without a function": features.unlabelled,
+    }
+    return {reason: count for reason, count in counts.items() if count}
 
 
 def _control(right: FloatArray, other: FloatArray, questions: Sequence[str]) -> Control:

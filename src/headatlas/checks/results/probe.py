@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from headatlas.checks.results.about import About
@@ -37,9 +37,9 @@ class ProbeReport(Result):
     prompt (`words`), the number of steps before this one and the length of the prompt (`place`),
     and the same probe trained on shuffled labels (`shuffled`); the gain over the last is the
     probe's selectivity. `confusion[a][b]`: share of the examples of function a that were taken
-    for b.
+    for b. `left_out`: number of answers that were not used, by reason.
 
-    >>> atlas.result(functions, "probe report").accuracy  # doctest: +SKIP
+    >>> atlas.result(functions, "probe").accuracy  # doctest: +SKIP
     0.62
     """
 
@@ -56,6 +56,7 @@ class ProbeReport(Result):
     chance: float
     controls: dict[str, Control]
     confusion: tuple[tuple[float, ...], ...]
+    left_out: dict[str, int] = field(default_factory=dict)
 
     def summary(self) -> list[str]:
         """The accuracy, and a warning for every control that needs no heads and does as well."""
@@ -67,8 +68,9 @@ class ProbeReport(Result):
         return lines + self.warnings()
 
     def warnings(self) -> list[str]:
-        """Controls that are not shown to be worse than the probe."""
-        return [
+        """Answers that were left out, and controls that are not shown to be worse."""
+        left_out = [f"answers left out: {count} {why}" for why, count in self.left_out.items()]
+        return left_out + [
             f"{CONTROLS[name]} tell the functions apart as well as the probe: this map may show "
             "the wording of the suite, not functions"
             for name in ("words", "place")
