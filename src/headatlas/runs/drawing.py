@@ -46,15 +46,16 @@ def draw_stored(
     if figure not in FIGURES:
         raise PlotError(f"no figure '{figure}': there are {', '.join(FIGURES)}.")
     things: list[tuple[str, Map | Result]] = [*atlas.maps().items(), *stored_results(store).items()]
+    kind = FIGURES[figure].kind
     suited = {name: thing for name, thing in things if FIGURES[figure].suits(thing)}
     if not suited:
-        raise HeadAtlasError(f"nothing in {store.folder} suits the figure {figure}.")
+        raise HeadAtlasError(f"the figure {figure} shows a {kind}, and {store.folder} holds none.")
     chosen = list(suited)
     if names:
         chosen = list(dict.fromkeys(find_name(part, list(suited)) for part in names))
     if len(chosen) > 1 and not FIGURES[figure].several:
         raise HeadAtlasError(
-            f"the figure {figure} shows one map, and {store.folder} holds {len(chosen)} that suit: "
+            f"the figure {figure} shows one {kind}, and {store.folder} holds {len(chosen)}: "
             f"choose one with --map from {', '.join(chosen)}."
         )
     return draw(figure, [suited[name] for name in chosen], **settings)
