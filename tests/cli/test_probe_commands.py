@@ -3,48 +3,28 @@
 from __future__ import annotations
 
 import json
-import random
+import shutil
+from functools import partial
+from pathlib import Path
 
 import pytest
 
+import headatlas as ha
+from headatlas.checks import functions
 from headatlas.maps import load_map
+from headatlas.runs import causes
+from suite_files import KINDS, write_suite
 
-KINDS = ("Retrieval", "Inference", "Math Calculation")
+pytestmark = pytest.mark.usefixtures("svg_only")
+
 FAST = ("--seeds", "2", "--epochs", "2")
 
 
-def write_suite(path, questions=60, kinds=KINDS, **changes):
-    """Questions of one step for every kind."""
-    chance = random.Random(1)
-    rows = []
-    for number in range(questions):
-        told = f"{number} " + "".join(chance.choices("abcde", k=6))
-        for kind in kinds:
-            told += f" {kind[:2]}:"
-            answer = "".join(chance.choices("xyz", k=3))
-            rows.append(
-                {"prompt": told, "target": answer, "function": kind, "group": f"q{number}"}
-                | changes
-            )
-            told += answer
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
 @pytest.fixture(scope="module")
-def probed(tmp_path_factory, tiny_folder):
-    """A finished run of probing and its suite, by the program itself."""
-    import subprocess
-    import sys
-
-    folder = tmp_path_factory.mktemp("probed")
-    suite = write_suite(folder / "suite.jsonl")
-    words = ["probe", "--model", tiny_folder, "--suite", suite, "--out", folder / "out", *FAST]
-    done = subprocess.run(
-        [sys.executable, "-m", "headatlas", *map(str, words)], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    return folder / "out", suite, done.stdout
+def probed(tmp_path_factory, tiny_folder, suite, succeed):
+    """A finished run of probing, and what the program printed."""
+    out = tmp_path_factory.mktemp("probed") / "out"
+    return out, succeed("probe", "--model", tiny_folder, "--suite", suite, "--out", out, *FAST)
 
 
 def only_map(out):
@@ -53,21 +33,28 @@ def only_map(out):
 
 
 def test_probe_writes_map_report_and_figures(probed):
-    out, _, printed = probed
-    drawn = load_map(only_map(out))
-    assert drawn["importance"].dims == ("function", "seed", "layer", "head")
-    assert drawn.data["function"].to_numpy().tolist() == list(KINDS)
+    out, printed = probed
+    head_map = load_map(only_map(out))
+    assert head_map["importance"].dims == ("function", "seed", "layer", "head")
+    assert head_map.data["function"].to_numpy().tolist() == list(KINDS)
     (report,) = (json.loads(p.read_text()) for p in (out / "checks").glob("*.probe.json"))
-    assert set(report["baselines"]) == {"majority", "words", "place", "shuffled"}
+    assert set(report["controls"]) == {"majority", "words", "place", "shuffled"}
     assert report["chance"] == pytest.approx(1 / 3)
     assert len(report["confusion"]) == 3
     assert "the probe with shuffled labels" in printed
-    assert "by the elbow" in printed
-    assert len(list((out / "figures").glob("*.functions.*"))) == 3
+    assert "heads before the elbow" in printed
+    for figure in (
+        "functions",
+        "function-layers",
+        "function-overlap",
+        "head-profiles",
+        "confusion",
+    ):
+        assert len(list((out / "figures").glob(f"*.{figure}.*"))) == 3
 
 
-def test_the_same_command_again_reads_and_fits_nothing(headatlas, tiny_folder, probed):
-    out, suite, _ = probed
+def test_the_same_command_again_reads_and_fits_nothing(headatlas, tiny_folder, suite, probed):
+    out, _ = probed
     before = only_map(out).read_bytes()
     code, printed, _ = headatlas(
         "probe", "--model", tiny_folder, "--suite", suite, "--out", out, *FAST
@@ -77,14 +64,20 @@ def test_the_same_command_again_reads_and_fits_nothing(headatlas, tiny_folder, p
     assert only_map(out).read_bytes() == before
 
 
-def test_check_masks_compares_and_marks_the_map(headatlas, tiny_folder, tmp_path):
-    suite = write_suite(tmp_path / "s.jsonl")
-    out = tmp_path / "out"
-    given = ("--model", tiny_folder, "--suite", suite, "--out", out)
-    assert headatlas("probe", *given, *FAST)[0] == 0
-    code, printed, error = headatlas("check", out, "--task", suite, "--questions", "8")
+@pytest.fixture
+def copied(probed, tmp_path):
+    """A copy of the finished run, to go on with."""
+    return Path(shutil.copytree(probed[0], tmp_path / "copied"))
+
+
+def test_check_masks_compares_and_marks_figures(headatlas, tiny_folder, suite, copied):
+    words = ("check", copied, "--task", suite, "--questions")
+    before = only_map(copied).read_bytes()
+    figure = next((copied / "figures").glob("*.functions.svg"))
+    unmarked = figure.read_text()
+    code, printed, error = headatlas(*words, 8)
     assert code == 0, error
-    (path,) = (p for p in (out / "checks").glob("*.json") if ".probe." not in p.name)
+    (path,) = (p for p in (copied / "checks").glob("*.json") if ".probe." not in p.name)
     found = json.loads(path.read_text())
     assert {row["function"] for row in found["masking"]} == set(KINDS)
     assert len(found["specificity"]["change"]) == 3
@@ -92,47 +85,54 @@ def test_check_masks_compares_and_marks_the_map(headatlas, tiny_folder, tmp_path
     assert {row["strength"] for row in found["strengthening"]} == {-1, 0.5, 1, 2}
     assert set(found["claims"]) == {"masking", "specificity", "order", "strengthening"}
     assert "a function's heads matter more for it than random heads" in printed
-    marked = load_map(only_map(out))
-    assert marked.data["causal"].dims == ("function",)
-    assert len(list((out / "figures").glob("*.specificity.*"))) == 3
+    assert "was checked before" not in error
+    assert figure.read_text() != unmarked
+    for name in ("masking", "specificity", "strengthening"):
+        assert len(list((copied / "figures").glob(f"*.{name}.svg"))) == 1
+    assert only_map(copied).read_bytes() == before
 
-    code, again, error = headatlas("check", out, "--task", suite, "--questions", "8")
+    code, again, error = headatlas(*words, 8)
+    assert code == 0
     assert "was checked before" in error
-    assert again == printed
-    for note in ("", "was checked before"):  # more than there are: asked once, then known
-        code, _, error = headatlas("check", out, "--task", suite, "--questions", "500")
+    assert again.partition("wrote ")[0] == printed.partition("wrote ")[0]
+
+
+def test_more_questions_than_there_are_are_measured_once(headatlas, tiny_folder, suite, copied):
+    words = ("check", copied, "--task", suite, "--questions", 500)
+    notes = []
+    for _ in range(2):
+        code, _, error = headatlas(*words)
         assert code == 0
-        assert note in error
-    assert json.loads(path.read_text())["questions"] == 18
-    marked = load_map(only_map(out))
-    assert marked.provenance["causal_questions"] == 18
+        notes.append("was checked before" in error)
+    assert notes == [False, True]
+    (path,) = (p for p in (copied / "checks").glob("*.json") if ".probe." not in p.name)
+    questions = json.loads(path.read_text())["questions"]
+    assert questions < 500
+    given = ("--model", tiny_folder, "--suite", suite, "--out", copied)
     assert headatlas("probe", *given, *FAST)[0] == 0  # marks outlive another run of the probe
-    assert load_map(only_map(out)).data["causal"].identical(marked.data["causal"])
+    marked = ha.Atlas(copied, progress=None).load("probing")
+    assert marked.provenance["causal_questions"] == questions
+    assert marked.data["causal"].dims == ("function",)
 
 
-def test_an_interrupted_check_goes_on(headatlas, tiny_folder, tmp_path, monkeypatch):
-    from headatlas.checks import steps
-
-    suite = write_suite(tmp_path / "s.jsonl")
-    out = tmp_path / "out"
-    assert headatlas("probe", "-m", tiny_folder, "-s", suite, "-o", out, *FAST)[0] == 0
-    asked = []
-    plain = steps.answer_steps
+def test_an_interrupted_check_continues(headatlas, suite, copied, monkeypatch):
+    passes = []
+    plain = functions.answer_steps
 
     def counted(*given):
-        asked.append(given)
-        if len(asked) == 4:
+        passes.append(given)
+        if len(passes) == 4:
             raise KeyboardInterrupt
         return plain(*given)
 
-    monkeypatch.setattr(steps, "answer_steps", counted)
-    words = ("check", out, "--task", suite, "--questions", "8")
+    monkeypatch.setattr(functions, "answer_steps", counted)
+    words = ("check", copied, "--task", suite, "--questions", "8")
     assert headatlas(*words)[0] == 1
     assert headatlas(*words)[0] == 0
-    whole = len(asked) - 1  # the fourth was asked twice
-    (out / "checks").rename(out / "elsewhere")
+    whole = len(passes)
+    (copied / "checks").rename(copied / "elsewhere")
     assert headatlas(*words)[0] == 0
-    assert len(asked) == whole + 1
+    assert len(passes) == whole
 
 
 @pytest.mark.parametrize(
@@ -169,13 +169,13 @@ def test_answers_that_are_too_long_are_counted(headatlas, tiny_folder, tmp_path)
     assert "answers left out: 3 too long for the model's context" in error
 
 
-def test_causes_compare_three_kinds_of_map(headatlas, tiny_folder, tmp_path):
-    suite = write_suite(tmp_path / "s.jsonl")
-    given = ("probe", "-m", tiny_folder, "-s", suite, "-o", tmp_path / "out", *FAST, "--causes")
+def test_causes_compare_three_kinds_of_map(headatlas, tiny_folder, suite, copied, monkeypatch):
+    monkeypatch.setattr(causes, "Gating", partial(ha.Gating, steps=2))
+    given = ("probe", "-m", tiny_folder, "-s", suite, "-o", copied, *FAST, "--causes")
     code, printed, error = headatlas(*given)
     assert code == 0, error
-    (path,) = (tmp_path / "out" / "checks").glob("*.causes.json")
-    rows = json.loads(path.read_text())["agreement"]
+    (path,) = (copied / "checks").glob("*.causes.json")
+    rows = json.loads(path.read_text())["rows"]
     assert len(rows) == 9
     assert {tuple(row["pair"]) for row in rows} == {
         ("probing", "ablation"),
@@ -183,6 +183,6 @@ def test_causes_compare_three_kinds_of_map(headatlas, tiny_folder, tmp_path):
         ("ablation", "gating"),
     }
     assert "correlation" in printed
-    assert len(list((tmp_path / "out" / "figures").glob("*.causes.*"))) == 3
-    names = {load_map(path).provenance["task"] for path in (tmp_path / "out" / "maps").glob("*.nc")}
-    assert names == {"s", *(f"s:only={kind}" for kind in KINDS)}
+    assert len(list((copied / "figures").glob("*.agreement.svg"))) == 1
+    names = {load_map(path).provenance["task"] for path in (copied / "maps").glob("*.nc")}
+    assert names == {"steps", *(f"steps:only={kind}" for kind in KINDS)}

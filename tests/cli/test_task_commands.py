@@ -16,7 +16,7 @@ def test_show_prints_prompts_targets_and_token_counts(headatlas):
     assert printed.count("Give the opposite of the word.") == 2
     assert "form instruction" in printed
     assert " + 1 tokens" in printed
-    assert "30 examples, 91 train, 29 select, 70 test" in printed
+    assert "30 demonstrations, 91 train, 29 select, 70 test" in printed
 
 
 def test_show_works_on_files_and_in_chat_form(headatlas, tmp_path):
@@ -67,10 +67,13 @@ def test_check_of_a_sound_file(headatlas, tiny_folder, tmp_path):
         (["task", "check", "x.jsonl", "--columns", "prompt"], "maps no column"),
         (["task", "check", "x.jsonl", "--columns", "prompt=a,prompt=b"], "is mapped twice"),
         (["task", "check", "antonym"], "'antonym' is built in"),
-        (["task", "show", "antonym:key:"], "no task 'antonym:key:'"),
+        (["task", "show", "antonym:key:"], "no form 'key' for 'antonym'"),
         (["task", "show", "antonym:icl=" + "9" * 5000], "cannot be a file"),
         (["task", "show", "antonym", "--model", "x[/b]"], "no file or folder x[/b]"),
-        (["task", "baseline", "--task", "antonym:icl=99"], "wants 99 solved examples but has 30"),
+        (
+            ["task", "baseline", "--task", "antonym:icl=99"],
+            "needs 99 demonstrations, but the task 'antonym:icl=99' has 30",
+        ),
     ],
 )
 def test_mistakes_are_one_sentence(headatlas, arguments, sentence):
@@ -81,7 +84,7 @@ def test_mistakes_are_one_sentence(headatlas, arguments, sentence):
 
 def test_baseline_prints_accuracy_and_chance(headatlas):
     code, printed, _ = headatlas(
-        "task", "baseline", "--task", "capitalize", "--task", "commonsense", "--examples", 16,
+        "task", "baseline", "--task", "capitalize", "--task", "commonsense", "--examples", 12,
         "--json",
     )  # fmt: skip
     assert code == 0
@@ -92,12 +95,15 @@ def test_baseline_prints_accuracy_and_chance(headatlas):
     assert not commonsense["above_chance"]
 
 
-def test_baseline_marks_what_is_at_chance(headatlas, tiny_folder):
-    code, printed, _ = headatlas(
-        "task", "baseline", "--model", tiny_folder, "--task", "ioi", "--examples", 8
-    )
-    assert code == 0
-    assert "AT CHANCE" in printed
+def test_baseline_says_at_chance_only_where_that_is_shown(headatlas, tiny_folder, tmp_path):
+    path = tmp_path / "coins.jsonl"
+    rows = [{"prompt": f"Toss {i}:", "target": (" heads", " tails")[i % 2]} for i in range(30)]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    words = ("task", "baseline", "--model", tiny_folder, "--examples", 8, "--task")
+    for task, verdict in (("antonym", "unclear"), (path, "AT CHANCE")):
+        code, printed, _ = headatlas(*words, task)
+        assert code == 0
+        assert verdict in printed
 
 
 def test_markup_in_a_file_is_text(headatlas, tmp_path):

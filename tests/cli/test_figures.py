@@ -1,0 +1,102 @@
+"""`headatlas plot` redraws every figure that any command draws, byte for byte."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import headatlas as ha
+from headatlas.plots import saving
+
+ONE_MAP = ("heatmap", "trajectories")
+"""Figures of one map, where the folder holds several that suit."""
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory, tiny_folder, tasks, suite, succeed):
+    """A folder with everything that commands draw; only SVG files."""
+    out = tmp_path_factory.mktemp("study") / "out"
+    model = ("--model", tiny_folder, "--out", out)
+    fast = ("--steps", 2, "--batch-size", 4)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(saving, "FORMATS", (".svg",))
+        succeed("ablate", *model, "--task", tasks[0])
+        succeed("gate", *model, "--task", tasks[0], "--task", tasks[1], *fast, "--seeds", 2)
+        succeed("contrast", *model, "--retain", tasks[0], "--forget", tasks[1], *fast)
+        succeed("probe", *model, "--suite", suite, "--epochs", 2, "--seeds", 1)
+        succeed("compare", out, "--map", "a.gating", "--map", "ablation")
+        succeed("check", out, "--task", tasks[0], "--map", "a.gating", "--questions", 4)
+        succeed("check", out, "--task", suite, "--map", "probing", "--questions", 8)
+    return out
+
+
+def written(study):
+    """The figures that commands wrote, by name of the figure."""
+    return {path.name.rsplit(".", 2)[-2]: path for path in (study / "figures").glob("*.svg")}
+
+
+def test_every_figure_that_a_command_wrote_is_redrawn(study, succeed, tmp_path):
+    figures = written(study)
+    assert set(figures) >= {
+        "heatmap", "always-any", "functions", "function-layers", "function-overlap",
+        "head-profiles", "toggling", "masking", "specificity", "strengthening", "confusion",
+        "contrast", "agreement",
+    }  # fmt: skip
+    for name, path in figures.items():
+        chosen = ("--map", "ablation") if name == "heatmap" else ()
+        succeed("plot", study, "--figure", name, *chosen, "--out", tmp_path / "again.svg")
+        assert (tmp_path / "again.svg").read_bytes() == path.read_bytes(), name
+
+
+def test_every_figure_is_drawn_or_says_what_it_needs(study, headatlas, tmp_path):
+    for name in ha.list_figures():
+        words = ("plot", study, "--figure", name, "--out", tmp_path / f"{name}.svg")
+        code, _, error = headatlas(*words)
+        if name in ONE_MAP:
+            assert code == 2
+            assert re.search(
+                rf"the figure {name} shows one (gating )?map, and {study} holds \d", error
+            )
+            assert "choose one with --map from tiny.a." in error
+            code, _, error = headatlas(*words, "--map", "a.gating")
+        assert code == 0, error
+        assert (tmp_path / f"{name}.svg").stat().st_size > 1000
+
+
+def test_a_figure_of_what_is_not_there_says_so(tmp_path, headatlas, tiny_folder, tasks):
+    out = tmp_path / "out"
+    atlas = ha.Atlas(out, tiny_folder, progress=None)
+    atlas.map(ha.Ablation(heads=((0, 0),)), tasks[0], baseline=False)
+    for name in ha.list_figures():
+        code, _, error = headatlas("plot", out, "--figure", name, "--out", tmp_path / "f.svg")
+        if name == "heatmap":
+            assert code == 0
+            continue
+        assert code == 2
+        assert re.search(f"^error: the figure {name} shows a [a-z ]+, and .* holds none", error)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--figure", "pie"), "no figure 'pie': there are heatmap, always-any,"),
+        (("--map", "gating"), "'gating' matches several maps: choose one of tiny.a.gating"),
+        (("--map", "patching"), "no map matches 'patching': choose one of tiny.a.ablation"),
+        (("--map", "ablation", "--variable", "size"), "size"),
+        (("--figure", "toggling", "--palette", "blue-orange"), "palette"),
+    ],
+)
+def test_mistakes_get_a_sentence(study, headatlas, tmp_path, words, sentence):
+    code, _, error = headatlas("plot", study, *words, "--out", tmp_path / "f.svg")
+    assert code == 2
+    assert sentence in error
+    assert not (tmp_path / "f.svg").exists()
+
+
+def test_a_part_of_a_name_is_enough(study, succeed, tmp_path):
+    for part in ("ABLATION", "b.gating", "contrast"):
+        succeed("plot", study, "--map", part, "--out", tmp_path / f"{part}.svg")
+    printed = succeed("top", study, "--map", "b.gating", "--n", 2)
+    assert "Most important heads of b by gating" in printed
+    assert "of a by" not in printed
