@@ -11,7 +11,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from headatlas.errors import HeadAtlasError
+from headatlas.errors import DivergedError, HeadAtlasError, TaskError
 
 if TYPE_CHECKING:
     from headatlas.checks.results import (
@@ -90,6 +90,7 @@ __all__ = [
     "Comparison",
     "Contrast",
     "ContrastCheck",
+    "DivergedError",
     "Edit",
     "Example",
     "FileReport",
@@ -106,6 +107,7 @@ __all__ = [
     "PromptPreview",
     "Result",
     "Task",
+    "TaskError",
     "TaskPairs",
     "agreement",
     "check_file",

@@ -1,4 +1,4 @@
-"""What the published claims about functions come to, over all steps at once."""
+"""Results for the published claims about functions, over all steps at once."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def causal_checks(
     *,
     draws: int = DRAWS,
 ) -> FunctionCheck:
-    """Masking, specificity, order and strengthening, and what the published claims come to."""
+    """Masking, specificity, order and strengthening, and the results for the published claims."""
     before = answer("untouched", steps, Edit())
     masked: dict[str, Masks] = {}
     rows, pushed = [], []

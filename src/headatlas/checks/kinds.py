@@ -24,7 +24,8 @@ class CheckKind:
     """A check: the maps it suits, the class of its result, and how it is run.
 
     `passes` says how often `run` reports, `inputs` what the map was computed from. Results are
-    stored as `checks/MAP{suffix}.json`.
+    stored as `checks/MAP{suffix}.json`; `version` goes up when the same check would give other
+    numbers.
     """
 
     suits: Callable[[Map], bool]
@@ -32,6 +33,7 @@ class CheckKind:
     run: Callable[[CheckContext], Result]
     passes: Callable[[Map], int]
     suffix: str = ""
+    version: int = 1
     inputs: Callable[[Map], tuple[Any, ...]] = lambda head_map: ()
 
 
@@ -44,6 +46,8 @@ CHECKS: dict[str, CheckKind] = {
     "functions": CheckKind(
         is_probing, FunctionCheck, check_functions, function_passes, inputs=_reading
     ),
-    "probe": CheckKind(is_probing, ProbeReport, check_probe, lambda _: 1, ".probe", _reading),
+    "probe": CheckKind(
+        is_probing, ProbeReport, check_probe, lambda _: 1, suffix=".probe", inputs=_reading
+    ),
 }
 """A new check is one file and one entry here; the first that suits a map is its main check."""

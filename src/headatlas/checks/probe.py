@@ -28,8 +28,8 @@ def report_probe(head_map: Map, features: Features, about: About) -> ProbeReport
     names = tuple(function_names(head_map))
     truth = head_map["truth"].to_numpy().astype(int)
     questions = [str(number) for number in head_map["question"].to_numpy()]
-    predicted = head_map["predicted"].transpose("seed", "asked").to_numpy().astype(int)
-    control = head_map["control"].transpose("seed", "asked").to_numpy().astype(int)
+    predicted = head_map["predicted"].transpose("seed", "test_example").to_numpy().astype(int)
+    control = head_map["control"].transpose("seed", "test_example").to_numpy().astype(int)
     right = (predicted == truth).mean(0)
     accuracy = mean_change(right, questions, bounded=True)
     ((common, _),) = Counter(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 import typer
@@ -39,10 +40,23 @@ def ablate(
       headatlas ablate --task antonym:instruction --out atlas
       headatlas ablate --heads 0.3,12.7 --out atlas
     """
-    chosen = given.parse_heads(heads)
+    chosen = parse_heads(heads)
     subject = files.load(task, model.download)
     with model.atlas(out) as atlas:
         method = ha.Ablation(heads=chosen, examples=examples)
         head_map = atlas.map(method, subject, seeds, baseline=baseline)
-        atlas.draw(head_map)
+        atlas.save_figures(head_map)
     finish(atlas, [head_map])
+
+
+def parse_heads(text: str | None) -> tuple[tuple[int, int], ...] | None:
+    """Heads written as LAYER.HEAD, separated by commas."""
+    if text is None:
+        return None
+    heads = []
+    for word in filter(None, re.split(r"[,\s]+", text)):
+        match = re.fullmatch(r"(\d+)\.(\d+)", word)
+        if not match:
+            raise ha.HeadAtlasError(f"'{word}' is not a head: write LAYER.HEAD, such as 3.5.")
+        heads.append((int(match[1]), int(match[2])))
+    return tuple(heads)

@@ -54,14 +54,14 @@ def check(
             try:
                 own = tasks.get(str(head_map.provenance["task"]))
                 result = atlas.check(head_map, own, questions=questions)
-            except ha.HeadAtlasError as error:
+            except ha.TaskError as error:
                 if len(maps) == 1:
                     raise
                 note(str(error))
                 continue
             results.append(result)
             marked = [atlas.load(head_map.name)] if isinstance(result, ha.FunctionCheck) else []
-            atlas.draw(result, *marked)
+            atlas.save_figures(result, *marked)
         if not results:
             raise ha.HeadAtlasError(f"no map in {folder} could be checked.")
     for result in results:

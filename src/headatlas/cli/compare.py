@@ -6,14 +6,13 @@ from itertools import combinations
 
 import headatlas as ha
 from headatlas.cli import options as given
-from headatlas.cli.screen import name_files, say, shortened, stdout, table
+from headatlas.cli.screen import name_files, note, say, shortened, stdout, table
 
 
 def compare(
     folder: given.Folder,
     *,
     map_name: given.MapNames = None,
-    model: given.StoredModelOptions,
 ) -> None:
     """How far do maps agree? Rank correlation over heads, and shared top heads, with intervals.
 
@@ -26,7 +25,7 @@ def compare(
       headatlas compare atlas --map math.gating --map math.ablation
       headatlas compare atlas
     """
-    with model.atlas(folder) as atlas:
+    with given.stored_atlas(folder) as atlas:
         if map_name and len(map_name) < 2:
             raise ha.HeadAtlasError(
                 f"a comparison needs two maps: choose from {', '.join(atlas.names)}."
@@ -36,8 +35,15 @@ def compare(
             raise ha.HeadAtlasError(
                 f"there is one map in {folder}, {maps[0].name}: nothing to compare."
             )
-        comparisons = [atlas.compare(one, other) for one, other in combinations(maps, 2)]
-        atlas.draw(*comparisons)
+        comparisons = []
+        for one, other in combinations(maps, 2):
+            try:
+                comparisons.append(atlas.compare(one, other))
+            except ha.HeadAtlasError as error:
+                if map_name:
+                    raise
+                note(f"{one.name} and {other.name} are not compared: {error}")
+        atlas.save_figures(*comparisons)
     for comparison in comparisons:
         show_comparison(comparison)
     name_files(atlas.files)
@@ -63,4 +69,6 @@ def show_comparison(comparison: ha.Comparison) -> None:
             f"{row.within:+.2f}",
             f"{row.top_overlap:.0%}",
         )
+    if not any(row.function for row in comparison.rows):
+        shown.columns.pop(0)
     stdout.print(shown)

@@ -82,7 +82,7 @@ def contrast(
         method = ha.Contrast.published(**changes) if schedule == "paper" else ha.Contrast(**changes)
         result = atlas.contrast(pairs, method, seeds, leave_one_out=leave_one_out or None)  # type: ignore[arg-type]
         maps = [atlas.load(name) for name in result.maps]
-        atlas.draw(result)
+        atlas.save_figures(result)
     show_contrasts(result)
     finish(atlas, maps if len(maps) == 1 else [])
 

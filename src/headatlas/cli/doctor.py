@@ -90,7 +90,7 @@ def _print_costs(costs: Sequence[Any]) -> None:
     if not costs:
         return
     shown = Table(
-        "work", "time", "peak memory", title="On this machine, about", title_justify="left"
+        "work", "time", "peak memory", title="Estimated cost on this machine", title_justify="left"
     )
     for cost in costs:
         shown.add_row(cost.work, duration(cost.seconds), size(cost.memory))

@@ -51,10 +51,10 @@ class GatingOptions:
         float | None, typer.Option(help="λ of the pushed fits, used with both signs.")
     ] = None
     clamp: Annotated[
-        float | None, typer.Option(help="Logits of gates are pushed no further than this.")
+        float | None, typer.Option(help="Gate logits are clamped to ± this in the penalty.")
     ] = None
     max_grad_norm: Annotated[
-        float | None, typer.Option(min=0, help="Gradients are clipped to this norm; 0: not at all.")
+        float | None, typer.Option(min=0, help="Gradients are clipped to this norm; 0 disables it.")
     ] = None
     patience: Annotated[
         int | None,
@@ -117,12 +117,14 @@ def gate(
         for subject in tasks:
             try:
                 maps.append(atlas.map(method, subject, seeds, baseline=baseline))
-            except ha.HeadAtlasError as error:
-                if subject is tasks[-1] and not maps:
+            except (ha.TaskError, ha.DivergedError) as error:
+                if len(tasks) == 1:
                     raise
                 note(f"{subject.name} gives no map: {error}")
-        atlas.draw(*maps)
+        atlas.save_figures(*maps)
     finish(atlas, maps, threshold=threshold)
+    if len(maps) < len(tasks):
+        raise typer.Exit(2)
 
 
 def parse_learning_rate(text: str | None) -> tuple[float, float] | None:

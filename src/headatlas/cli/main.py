@@ -51,7 +51,7 @@ app.command("export")(grouped(export.export))
 app.command("doctor")(grouped(doctor.doctor))
 app.command("list")(grouped(listing.list_things))
 
-task = typer.Typer(help="Look at tasks: what the model is given, is a file sound, can it be done?")
+task = typer.Typer(help="Inspect tasks: show prompts, check a file, measure the untouched model.")
 task.command("show")(grouped(task_show.show))
 task.command("check")(grouped(task_check.check))
 task.command("baseline")(grouped(task_baseline.baseline))
@@ -73,7 +73,10 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
     ] = False,
 ) -> None:
     """Options of the program itself."""

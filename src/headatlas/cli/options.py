@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
@@ -97,7 +96,7 @@ class StoredModelOptions(ModelOptions):
     """Which model: the one that a map was made from, unless another place is named."""
 
     model: Annotated[
-        str, typer.Option("--model", "-m", help="Where the map's model is, if not as the map says.")
+        str, typer.Option("--model", "-m", help="Location of the map's model, if it has moved.")
     ] = ""
 
 
@@ -113,7 +112,7 @@ class FileOptions:
         typer.Option(
             "--format",
             help="What a file's records are: columns, function-vectors, blimp, gsm8k, cogqa, "
-            "big-bench (default: as its first record shows).",
+            "big-bench (default: detected from the first record).",
         ),
     ] = None
     template: Annotated[
@@ -150,22 +149,18 @@ class FileOptions:
         return columns
 
 
+@contextmanager
+def stored_atlas(folder: Path) -> Iterator[ha.Atlas]:
+    """The atlas of a folder whose maps are only read."""
+    with waiting("starting"):
+        make = ha.Atlas
+    with Display() as display:
+        yield make(folder, progress=display)
+
+
 def _typed(text: str | None) -> str | None:
     """Text of the command line, where a line break is typed as a backslash and an n."""
     return text and text.replace("\\n", "\n").replace("\\t", "\t")
-
-
-def parse_heads(text: str | None) -> tuple[tuple[int, int], ...] | None:
-    """Heads written as LAYER.HEAD, separated by commas."""
-    if text is None:
-        return None
-    heads = []
-    for word in filter(None, re.split(r"[,\s]+", text)):
-        match = re.fullmatch(r"(\d+)\.(\d+)", word)
-        if not match:
-            raise ha.HeadAtlasError(f"'{word}' is not a head: write LAYER.HEAD, such as 3.5.")
-        heads.append((int(match[1]), int(match[2])))
-    return tuple(heads)
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

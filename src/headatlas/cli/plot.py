@@ -31,7 +31,6 @@ def plot(
         str | None, typer.Option(help="always-any: red-green, or blue-orange (colour-blind safe).")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="trajectories: of which seed.")] = None,
-    model: given.StoredModelOptions,
 ) -> None:
     """Draw a figure from the maps and checks of a folder.
 
@@ -44,6 +43,6 @@ def plot(
     """
     ha.check_format(out)
     settings = {"variable": variable, "rule": rule, "palette": palette, "seed": seed}
-    with model.atlas(folder) as atlas:
+    with given.stored_atlas(folder) as atlas:
         picture = atlas.plot(figure, *(map_name or ()), **settings)
         name_files([ha.save_figure(picture, out)])

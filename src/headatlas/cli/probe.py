@@ -13,13 +13,6 @@ from headatlas.cli.compare import show_comparison
 from headatlas.cli.screen import note, say, stdout, table
 from headatlas.cli.top import finish
 
-CONTROLS = {
-    "majority": "the commonest function in training",
-    "words": "words of the prompt alone",
-    "place": "number and length of the step",
-    "shuffled": "the probe with shuffled labels",
-}
-
 
 class TokenChoice(StrEnum):
     """Which tokens of an answer are read."""
@@ -48,7 +41,8 @@ def probe(
         int | None, typer.Option(min=1, help="Number of examples to read (default: all).")
     ] = None,
     tokens: Annotated[
-        TokenChoice, typer.Option(help="Tokens of the answer: content are the five rarest words'.")
+        TokenChoice,
+        typer.Option(help="Answer tokens to read; content: the five rarest word tokens."),
     ] = TokenChoice.content,
     answers: Annotated[
         AnswerChoice,
@@ -86,10 +80,10 @@ def probe(
         )
         head_map = atlas.map(method, task, seeds, baseline=baseline)
         report = atlas.check(head_map, task, kind="probe")
-        atlas.draw(head_map, report)
+        atlas.save_figures(head_map, report)
         if causes:
             comparison = atlas.causes(head_map, task)
-            atlas.draw(comparison)
+            atlas.save_figures(comparison)
     show_report(report)
     if causes:
         show_comparison(comparison)
@@ -103,7 +97,9 @@ def show_report(report: ha.Result) -> None:
     shown = table("control", "accuracy", "the probe gains", "95 %", left=("control", "95 %"))
     for name, control in report.controls.items():
         interval = f"{control.low:+.0%} … {control.high:+.0%}"
-        shown.add_row(CONTROLS[name], f"{control.accuracy:.0%}", f"{control.gain:+.0%}", interval)
+        shown.add_row(
+            report.label(name), f"{control.accuracy:.0%}", f"{control.gain:+.0%}", interval
+        )
     stdout.print(shown)
     for warning in report.warnings():
         note(warning)

@@ -7,8 +7,9 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -22,8 +23,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-if TYPE_CHECKING:
-    import headatlas as ha
+import headatlas as ha
 
 EVERY = 30.0
 """Seconds between the plain lines that stand for a progress bar where there is no terminal."""
@@ -49,18 +49,11 @@ class NoteHandler(logging.Handler):
         note(record.getMessage())
 
 
-@contextmanager
-def waiting(what: str) -> Iterator[None]:
-    """Show that something of unknown length is going on."""
-    with stderr.status(escape(what)):
-        yield
-
-
 class Display:
     """Shows progress: bars with the time left in a terminal, else a plain line now and then."""
 
     def __init__(self) -> None:
-        self._works: dict[str, tuple[float, ha.Progress]] = {}
+        self._works: dict[str, _Work] = {}
         self._lock = threading.Lock()
         self._bars: Progress | None = None
         self._ids: dict[str, Any] = {}
@@ -78,8 +71,11 @@ class Display:
     def __call__(self, progress: ha.Progress) -> None:
         """Take news from the library."""
         with self._lock:
-            begun, _ = self._works.get(progress.work, (time.monotonic(), progress))
-            self._works[progress.work] = (begun, progress)
+            known = self._works.get(progress.work)
+            if known is None or not progress.detail:
+                self._works[progress.work] = _Work(time.monotonic(), progress.done, progress)
+            else:
+                self._works[progress.work] = replace(known, progress=progress)
             if stderr.is_terminal:
                 self._show_bar(progress)
             elif self._thread is None:
@@ -110,22 +106,46 @@ class Display:
     def _print_lines(self) -> None:
         while not self._stop.wait(EVERY):
             with self._lock:
-                lines = [_line(begun, progress) for begun, progress in self._works.values()]
+                lines = [work.line() for work in self._works.values()]
             for line in lines:
                 stderr.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-def _line(begun: float, progress: ha.Progress) -> str:
-    """What, how far, how long still."""
-    seconds = time.monotonic() - begun
-    words = f" ({progress.detail})" if progress.detail else ""
-    if not progress.total:
-        return f"{progress.work}: {duration(seconds)} so far{words}"
-    total = max(progress.total, progress.done)
-    left = "unknown"
-    if progress.done:
-        left = duration(seconds / progress.done * (total - progress.done))
-    return f"{progress.work}: {progress.done} of {total}, {left} left{words}"
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Show that something of unknown length is going on."""
+    if stderr.is_terminal:
+        with stderr.status(escape(what)):
+            yield
+        return
+    with Display() as display:
+        display(ha.Progress(what, 0, None))
+        yield
+        display(ha.Progress(what, 0, None, finished=True))
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A piece of work: when it began, how far it was when computing began, and its latest news.
+
+    Steps without words were finished before, and say nothing about how long the others take.
+    """
+
+    begun: float
+    found: int
+    progress: ha.Progress
+
+    def line(self) -> str:
+        """What, how far, how long still."""
+        progress, seconds = self.progress, time.monotonic() - self.begun
+        words = f" ({progress.detail})" if progress.detail else ""
+        if not progress.total:
+            return f"{progress.work}: {duration(seconds)} so far{words}"
+        total = max(progress.total, progress.done)
+        left = "time left unknown"
+        if computed := progress.done - self.found:
+            left = f"{duration(seconds / computed * (total - progress.done))} left"
+        return f"{progress.work}: {progress.done} of {total}, {left}{words}"
 
 
 def table(*columns: str, left: Iterable[str] = (), title: str | None = None) -> Table:

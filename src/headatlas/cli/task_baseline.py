@@ -50,9 +50,10 @@ def baseline(
             def progress(count: int, name: str = each.name) -> None:
                 nonlocal done
                 done += count
-                display(ha.Progress("test examples", done, total, name, finished=done >= total))
+                display(ha.Progress("test examples", done, total, name))
 
             baselines.append(ha.measure_baseline(loaded, each, limit=examples, progress=progress))
+        display(ha.Progress("test examples", done, done, finished=True))
     if as_json:
         rows = [found.as_dict() | _derived(found) for found in baselines]
         typer.echo(json.dumps(rows, indent=1, ensure_ascii=False))

@@ -36,12 +36,17 @@ def check(
     with Display() as display:
 
         def progress(name: str, rows: int, total: int | None) -> None:
+            for earlier in [known for known in done if known != name]:
+                count = done.pop(earlier)
+                display(ha.Progress(f"reading {earlier}", count, count, finished=True))
             done[name] = done.get(name, 0) + rows
             display(ha.Progress(f"reading {name}", done[name], total))
 
         reports = ha.check_file(
             file, model=model, download=download, progress=progress, **files.how()
         )
+        for name in done:
+            display(ha.Progress(f"reading {name}", done[name], done[name], finished=True))
     if as_json:
         data = {name: report.as_dict() for name, report in reports.items()}
         typer.echo(json.dumps(data, indent=1, ensure_ascii=False))

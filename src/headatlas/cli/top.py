@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
+import psutil
 import typer
 
 from headatlas.cli import options as given
@@ -12,13 +14,6 @@ from headatlas.cli.screen import duration, name_files, note, say, shortened, std
 
 if TYPE_CHECKING:
     import headatlas as ha
-
-SCORES = {
-    "effect": "fall of log P when removed (nats per token)",
-    "facilitation": "mean facilitation over seeds",
-    "importance": "mean importance over seeds",
-    "gate": "1 − mean gate over seeds",
-}
 
 
 def top(
@@ -32,19 +27,18 @@ def top(
     ] = None,
     map_name: given.MapName = None,
     n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of heads.")] = 10,
-    model: given.StoredModelOptions,
 ) -> None:
     """Print the most important heads of the maps in a folder.
 
-    Every head comes with its 95 % interval, as far as the map can tell, and with a star if it
-    passes a correction for the number of heads tested (p ≤ 0.05).
+    Every head comes with its 95 % interval, where available, and with a star if it passes a
+    correction for the number of heads tested (p ≤ 0.05).
 
     \b
     Examples:
       headatlas top atlas
       headatlas top atlas --task math --method gating --n 20
     """
-    with model.atlas(folder) as atlas:
+    with given.stored_atlas(folder) as atlas:
         maps = atlas.maps(task=task, method=method)
         if map_name is not None:
             head_map = atlas.load(map_name)
@@ -57,12 +51,13 @@ def finish(atlas: ha.Atlas, maps: Sequence[ha.Map], *, threshold: float = 0.5) -
     """End a method's command: time taken, what was found, the ten most important heads, files."""
     for record in atlas.records:
         units = record["units"]
-        there = f", {len(units['skipped'])} were there" if units["skipped"] else ""
+        reused = f", {len(units['skipped'])} reused" if units["skipped"] else ""
         count = len(units["computed"])
         say(
             f"{record['method']['name']} of {record['task']['name']}: {count} "
-            f"unit{'' if count == 1 else 's'} computed{there}, {duration(record['seconds'])} in all"
+            f"unit{'' if count == 1 else 's'} computed{reused} ({duration(record['seconds'])})"
         )
+    say(f"{duration(time.time() - psutil.Process().create_time())} in total")
     for line in atlas.summary(*maps, threshold=threshold):
         say(line)
     for head_map in maps:
@@ -72,20 +67,17 @@ def finish(atlas: ha.Atlas, maps: Sequence[ha.Map], *, threshold: float = 0.5) -
 
 def show_top(head_map: ha.Map, n: int = 10) -> None:
     """Print the most important heads of a map."""
-    rows = head_map.top(n)
-    facts = head_map.provenance
-    variable = next(name for name in SCORES if name in head_map.variables)
-    heads = len(head_map.to_dataframe().groupby(["layer", "head"]))
+    rows, ranking, facts = head_map.top(n), head_map.ranking, head_map.provenance
     say("")
-    say(f"Most important heads of {facts.get('task')} by {facts.get('method')}: {SCORES[variable]}")
+    say(f"Most important heads of {facts.get('task')} by {facts.get('method')}: {ranking.score}")
     if "function" in rows:
         _show_functions(rows)
     else:
         _show_heads(rows)
     if rows["significant"].any():
-        say(f"* p ≤ 0.05, corrected for all {heads} heads")
+        say(f"* p ≤ 0.05, corrected for {ranking.correction}")
     else:
-        say(f"No head passes the correction for {heads} heads: more seeds or examples may tell.")
+        say(f"No head passes the correction for {ranking.correction}: {ranking.advice}.")
     if "unfinished" in facts:
         note(f"this map is unfinished: it has {facts['unfinished']}")
 
@@ -97,6 +89,7 @@ def _show_heads(rows: Any) -> None:
     for row in rows.to_dict("records"):
         interval = "–" if row["low"] != row["low"] else f"{row['low']:.3f} … {row['high']:.3f}"
         p = "–" if row["p"] != row["p"] else f"{row['p']:.3f}"
+        p = "<0.001" if row["p"] < 0.001 else p
         star = "*" if row["significant"] else " "
         shown.add_row(
             f"{row['rank']}.",

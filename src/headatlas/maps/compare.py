@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, ClassVar
 import xarray as xr
 
 from headatlas.errors import MapError
+from headatlas.maps.importance import importance_of
+from headatlas.maps.naming import joint_name
 from headatlas.maps.result import Result
 from headatlas.stats.agreement import TOP_K, agreement_of
 
 if TYPE_CHECKING:
     from headatlas.maps.map import Map
-
-IMPORTANCE = {"facilitation": 1, "importance": 1, "effect": -1, "gate": -1}
-"""Variables that say how much a task needs a head, the first that a map has counts; with the sign
-that makes larger numbers mean more important."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +55,16 @@ class Comparison(Result):
     """
 
     kind: ClassVar[str] = "comparison"
+    figures: ClassVar[tuple[str, ...]] = ("agreement",)
 
     maps: tuple[str, ...]
     model: str
     task: str
     rows: tuple[AgreementRow, ...]
+
+    @property
+    def file_name(self) -> str:
+        return joint_name(self.maps)
 
     def summary(self) -> list[str]:
         """A sentence per pair and function."""
@@ -115,13 +118,10 @@ def compare_named(labels: Sequence[str], maps: Sequence[Map], *, top_k: int = TO
 
 def importance(head_map: Map) -> xr.DataArray:
     """How much the task needs every head, larger for more, averaged over seeds."""
-    for variable, sign in IMPORTANCE.items():
-        if variable in head_map.variables:
-            if "seed" in head_map.data.dims:
-                head_map = head_map.aggregate("mean", skip_missing=True)
-            return sign * head_map[variable]
-    have = ", ".join(head_map.variables)
-    raise MapError(f"this map says nothing about the importance of heads: it has {have}.")
+    found = importance_of(head_map)
+    if "seed" in head_map.data.dims:
+        head_map = head_map.aggregate("mean", skip_missing=True)
+    return found.sign * head_map[found.variable]
 
 
 def _common_functions(scores: Sequence[xr.DataArray]) -> list[str | None]:
@@ -150,6 +150,13 @@ def _labels(one: Map, other: Map) -> tuple[str, str]:
 def _row(
     pair: tuple[str, str], function: str | None, x: xr.DataArray, y: xr.DataArray, top_k: int
 ) -> AgreementRow:
+    try:
+        x, y = xr.align(x, y, join="exact")
+    except ValueError:
+        raise MapError(
+            f"maps of different heads cannot be compared: {x.sizes['layer']} layers × "
+            f"{x.sizes['head']} heads and {y.sizes['layer']} × {y.sizes['head']}."
+        ) from None
     plain = agreement_of(x.to_numpy(), y.to_numpy(), top_k=top_k)
     within = agreement_of(*(_without_depth(values).to_numpy() for values in (x, y)), top_k=top_k)
     return AgreementRow(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from headatlas.maps.compare import Comparison
+    from headatlas.maps.ranking import Ranking
 
 HEAD_DIMS = ("layer", "head")
 
@@ -150,6 +151,13 @@ class Map:
         from headatlas.maps.ranking import top_heads
 
         return top_heads(self, n)
+
+    @property
+    def ranking(self) -> Ranking:
+        """How the map ranks heads: the score, and what its p-values are corrected for."""
+        from headatlas.maps.ranking import ranking_of
+
+        return ranking_of(self)
 
     def to_dataframe(self) -> pd.DataFrame:
         """All heads as a table, the most important first: what `tables/*.heads.csv` holds."""

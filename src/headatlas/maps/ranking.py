@@ -1,17 +1,20 @@
 """The most important heads of a map, with intervals and p-values corrected for all heads.
 
-| map | ranked by | interval | p-value |
+| map | ranked by | interval of the score | p-value |
 |---|---|---|---|
-| ablation | fall of log P when the head is removed | over questions | Student's t, Holm |
-| gating | mean facilitation over seeds | bootstrap over seeds (5 or more) | heads shuffled |
-| contrast | 1 − mean gate | the same | the same |
-| probing | mean importance, per function | of the next seed | labels shuffled |
+| ablation | fall of log P when the head is removed | over questions and seeds | t-test, Holm |
+| gating | mean facilitation over seeds | over seeds | consistency over seeds |
+| contrast | 1 − mean gate over seeds | over seeds | consistency over seeds |
+| probing | mean importance over seeds, per function | over seeds | labels shuffled |
+
+Intervals are Student's. "Consistency over seeds" shuffles the heads within every seed: a head's
+mean must exceed the largest mean of any shuffled head.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,45 +22,63 @@ import pandas as pd
 import xarray as xr
 
 from headatlas.errors import MapError
-from headatlas.maps.aggregate import next_interval
+from headatlas.maps.aggregate import between_seeds, mean_bounds, next_interval
 from headatlas.maps.functions import LEVEL, function_names, ranked_heads
+from headatlas.maps.importance import importance_of
 from headatlas.maps.order import Head, heads_by
 from headatlas.maps.roles import SCORES, THRESHOLD, check_gating, roles
-from headatlas.stats.bootstrap import bootstrap_interval
+from headatlas.stats.intervals import welch_df
 from headatlas.stats.multiple import holm, student_p
 from headatlas.stats.permutation import consistency_p
 
 if TYPE_CHECKING:
     from headatlas.maps.map import Map
 
-LEAST_SEEDS = 5
-"""A bootstrap over fewer seeds than this says little: no interval is given."""
-
 STANDARD = ("function", "rank", "layer", "head", "score", "low", "high", "p", "significant")
 """The columns that every table begins with; `function` only where there are functions."""
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """How a map ranks heads: what the score is, which tests its p-values are corrected for, and
+    what helps if no head is significant."""
+
+    score: str
+    correction: str
+    advice: str
+
+
+def ranking_of(head_map: Map) -> Ranking:
+    """How a map ranks heads."""
+    importance = importance_of(head_map)
+    values = head_map[importance.variable]
+    exists = values.notnull().any([dim for dim in values.dims if dim not in ("layer", "head")])
+    correction = f"{int(exists.sum())} heads"
+    if "function" in values.dims:
+        count = values.sizes["function"]
+        within = importance.variable == "importance"
+        correction += " within each function" if within else f" × {count} functions"
+    return Ranking(importance.label, correction, importance.advice)
 
 
 def ranked_table(head_map: Map, threshold: float = THRESHOLD) -> pd.DataFrame:
     """All heads, the most important first.
 
-    Columns: `score` is what is ranked; `low` and `high` its 95 % interval (missing where the map
-    cannot tell); `p` is corrected for the number of heads; `significant` says whether it is at most
-    0.05. Further columns depend on the method.
+    Columns: `score` is what is ranked; `low` and `high` its 95 % interval (missing where there is
+    only one seed or question); `p` is corrected for the number of heads; `significant` says whether
+    it is at most 0.05. Further columns depend on the method.
     """
-    for variable, table in _TABLES.items():
-        if variable in head_map.variables:
-            rows = table(_with_seeds(head_map), threshold)
-            rows["significant"] = rows["p"] <= LEVEL
-            first = [name for name in STANDARD if name in rows]
-            return rows[[*first, *(name for name in rows if name not in STANDARD)]]
-    have = ", ".join(head_map.variables)
-    raise MapError(f"no importance of heads can be read from this map, which has {have}.")
+    table = _TABLES[importance_of(head_map).variable]
+    rows = table(_with_seeds(head_map), threshold)
+    rows["significant"] = rows["p"] <= LEVEL
+    first = [name for name in STANDARD if name in rows]
+    return rows[[*first, *(name for name in rows if name not in STANDARD)]]
 
 
 def top_heads(head_map: Map, n: int = 10) -> pd.DataFrame:
     """The first `n` rows of the ranked table, per function where there are functions."""
     if n < 1:
-        raise MapError(f"the number of heads to show is at least 1, not {n}.")
+        raise MapError(f"the number of heads to show must be at least 1, not {n}.")
     table = ranked_table(head_map)
     table = table[[name for name in table if name in (*STANDARD, "role_always", "role_any")]]
     return table[table["rank"] <= n].reset_index(drop=True)
@@ -75,7 +96,7 @@ def _gating(head_map: Map, threshold: float) -> pd.DataFrame:
     for name in SCORES:
         for rule, scores in aggregated.items():
             table[f"{name}_{rule}"] = _at(scores[name], table)
-        table[f"{name}_low"], table[f"{name}_high"] = _bootstrap(head_map[name], table)
+        table[f"{name}_low"], table[f"{name}_high"] = _bounded(head_map[name], table)
     return table
 
 
@@ -86,44 +107,56 @@ def _contrast(head_map: Map, threshold: float) -> pd.DataFrame:
 
 
 def _effects(head_map: Map, threshold: float) -> pd.DataFrame:
-    from scipy.stats import t
-
-    mean = head_map.aggregate("mean")
-    facts = head_map.provenance
     functions = function_names(head_map) if "function" in head_map.data.dims else [None]
-    tables = []
-    for name in functions:
-        own = mean.data if name is None else mean.data.sel(function=name)
-        count = facts.get("questions_used", 2) if name is None else own["questions"]
-        df = int(count) - 1
-        table = _frame(heads_by(-own["effect"]))
-        table["score"] = -_at(own["effect"], table)
-        se = _at(own["effect_se"], table)
-        half_width = float(t.ppf(0.975, max(df, 1))) * se
-        table["low"], table["high"] = table["score"] - half_width, table["score"] + half_width
-        table["p"] = student_p(table["score"].to_numpy(), se, df)
-        table["effect"], table["effect_se"] = -table["score"], se
-        if name is not None:
-            table["function"] = name
-        tables.append(table)
+    tables = [_effects_of(head_map.data, name) for name in functions]
     rows = pd.concat(tables, ignore_index=True)
     rows["p"] = holm(rows["p"].to_numpy())
     return rows
 
 
+def _effects_of(data: xr.Dataset, function: str | None) -> pd.DataFrame:
+    """The table of one function, or of a map without functions; p-values are not yet corrected."""
+    from scipy.stats import t
+
+    own = data if function is None else data.sel(function=function)
+    effect = own["effect"]
+    table = _frame(heads_by(-effect.mean("seed")))
+    table["score"] = -_at(effect.mean("seed"), table)
+    se, df = np.full(len(table), np.nan), np.full(len(table), np.nan)
+    if "effect_se" in own and "questions" in own.coords:
+        within = (own["effect_se"] ** 2).mean("seed")
+        between = between_seeds(effect)
+        seeds = effect.count("seed")
+        questions = int(own["questions"].min())
+        se = _at((within + between) ** 0.5, table)
+        df = welch_df(
+            [(_at(within, table), questions - 1), (_at(between, table), _at(seeds, table) - 1)]
+        )
+    half_width = t.ppf(0.975, np.maximum(df, 1)) * se
+    table["low"], table["high"] = table["score"] - half_width, table["score"] + half_width
+    table["p"] = student_p(table["score"].to_numpy(), se, df)
+    table["effect"], table["effect_se"] = -table["score"], se
+    table["seeds"] = _at(effect.count("seed"), table)
+    if function is not None:
+        table["function"] = function
+    return table
+
+
 def _importance(head_map: Map, threshold: float) -> pd.DataFrame:
-    bounds = next_interval(head_map["importance"])
-    mean = head_map["importance"].mean("seed")
+    importance = head_map["importance"]
+    following = next_interval(importance)
     p = head_map["importance_p"].max("seed")
     tables = []
     for name, ranked in ranked_heads(head_map).items():
         table = _frame(list(ranked.heads))
+        own = importance.sel(function=name)
         table["function"] = name
-        table["score"] = _at(mean.sel(function=name), table)
-        table["low"], table["high"] = (
-            _at(bounds.sel(function=name, bound=bound), table) for bound in ("lower", "upper")
-        )
+        table["score"] = _at(own.mean("seed"), table)
+        table["low"], table["high"] = _bounds(own, table)
         table["p"] = _at(p.sel(function=name), table)
+        table["next_seed_low"], table["next_seed_high"] = (
+            _at(following.sel(function=name, bound=bound), table) for bound in ("lower", "upper")
+        )
         table["before_elbow"] = table["rank"] <= ranked.elbow
         tables.append(table)
     return pd.concat(tables, ignore_index=True)
@@ -135,7 +168,7 @@ _TABLES: dict[str, Callable[[Map, float], pd.DataFrame]] = {
     "effect": _effects,
     "gate": _contrast,
 }
-"""How maps are ranked, by a variable that only they have."""
+"""How maps are ranked, by the variable that ranks their heads."""
 
 
 def _with_seeds(head_map: Map) -> Map:
@@ -146,19 +179,23 @@ def _with_seeds(head_map: Map) -> Map:
 
 
 def _over_seeds(scores: xr.DataArray) -> pd.DataFrame:
-    """Heads by their mean score over seeds, with what the seeds say about it."""
+    """Heads by their mean score over seeds; scores lie between 0 and 1."""
     table = _frame(heads_by(scores.mean("seed")))
     table["score"] = _at(scores.mean("seed"), table)
-    table["low"], table["high"] = _bootstrap(scores, table)
+    table["low"], table["high"] = _bounded(scores, table)
     values = np.stack([_at(one, table) for one in scores.transpose("seed", ...)])  # seed head
     table["p"] = consistency_p(values)
     return table
 
 
-def _bootstrap(scores: xr.DataArray, table: pd.DataFrame) -> tuple[Any, Any]:
-    if scores.sizes["seed"] < LEAST_SEEDS:
-        return np.nan, np.nan
-    bounds = bootstrap_interval(scores)
+def _bounded(scores: xr.DataArray, table: pd.DataFrame) -> tuple[Any, Any]:
+    """The interval of a mean score that lies between 0 and 1."""
+    low, high = _bounds(scores, table)
+    return np.clip(low, 0, 1), np.clip(high, 0, 1)
+
+
+def _bounds(scores: xr.DataArray, table: pd.DataFrame) -> tuple[Any, Any]:
+    bounds = mean_bounds(scores)
     return _at(bounds.sel(bound="lower"), table), _at(bounds.sel(bound="upper"), table)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Result:
     """A frozen dataclass of plain values, tuples and other such dataclasses.
 
-    `kind` is stored with it and says which class it is; `summary` and `plot` show it.
+    `kind` is stored with it and says which class it is; `figures` are those that are drawn of it.
 
     >>> result = atlas.check(gates)  # doctest: +SKIP
     >>> type(result).from_dict(result.as_dict()) == result  # doctest: +SKIP
@@ -25,6 +25,12 @@ class Result:
     """
 
     kind: ClassVar[str]
+    figures: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def file_name(self) -> str:
+        """What the files of the result are called, without their suffixes."""
+        raise StoreError(f"a {self.kind} has no files of its own.")
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, as it is stored."""

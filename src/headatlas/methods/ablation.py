@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -12,7 +14,7 @@ import torch
 from headatlas.errors import HeadAtlasError, TaskError
 from headatlas.maps import Map
 from headatlas.methods.encoding import encode_examples
-from headatlas.methods.method import Inputs, Part, Report, beginning, provenance
+from headatlas.methods.method import Inputs, Part, Report, provenance, verified_coordinates
 from headatlas.models.edit import Edit
 from headatlas.stats.clustered import mean_se
 from headatlas.tasks import Example, Task
@@ -30,7 +32,7 @@ class Ablation:
 
     `effect[l,h]` = mean log P(target | head (l,h) removed) − mean log P(target), where the mean is
     over a target's tokens, then over examples. Negative: the task needs the head. `effect_se` is
-    the standard error of that mean over questions, for the demonstrations at hand. `heads`
+    the standard error of that mean over questions, given this seed's demonstrations. `heads`
     restricts the work to some heads, the others are NaN; `examples` is the number of test examples,
     drawn by the seed (`None`: all). With `by_function`, whole questions are drawn until there are
     that many examples, and every cognitive function that their steps need has its own effect.
@@ -49,12 +51,8 @@ class Ablation:
     subject: ClassVar[type] = Task
 
     def __post_init__(self) -> None:
-        if self.heads is not None and not self.heads:
-            raise HeadAtlasError("no heads were given: name some, or leave heads out for all.")
-        if isinstance(self.heads, str) or not all(_is_head(head) for head in self.heads or ()):
-            raise HeadAtlasError(
-                f"heads are pairs (layer, head), such as ((0, 1), (3, 5)), not {self.heads!r}."
-            )
+        if self.heads is not None:
+            object.__setattr__(self, "heads", _as_heads(self.heads))
         if self.examples is not None and self.examples < 2:
             raise HeadAtlasError(f"ablation needs at least 2 examples, not {self.examples}.")
 
@@ -84,7 +82,9 @@ class Ablation:
         if left_out := len(examples) - len(used):
             remarks.append(f"{left_out} of {len(examples)} examples are too long and are left out")
         if seeds > 1 and examples == self._sample(task, 1):
-            remarks.append("all seeds are the same: every test question is used, in one form")
+            remarks.append(
+                "all seeds give the same map: the task has no more test questions to sample"
+            )
         return remarks
 
     def _sample(self, task: Task, seed: int) -> list[Example]:
@@ -113,7 +113,7 @@ class Ablation:
         inputs: Inputs | None = None,
     ) -> Map:
         """The map of a task; with `part`, only its heads."""
-        coordinates = beginning(model, seed)
+        coordinates = verified_coordinates(model, seed)
         parts = [part] if part is not None else self.parts(model.spec)
         task = task.for_tokenizer(model.tokenizer)
         examples = self._sample(task, seed)
@@ -135,16 +135,18 @@ class Ablation:
                     report(f"seed {seed}, head {layer}.{head}")
         facts = {
             "examples_used": len(rows),
-            "questions_used": len({example.question for example in used}),
             "examples_too_long": len(examples) - len(rows),
             "baseline_logprob": float(plain.mean()),
         }
         dims: tuple[str, ...] = ("seed", "layer", "head")
-        names: dict[str, Any] = {}
+        counts = [len({used[i].question for i in own}) for own in groups.values()]
+        names: dict[str, Any] = {"questions": (("seed",), counts)}
         if self.by_function:
             dims = ("function", *dims)
-            counts = [len({used[i].question for i in own}) for own in groups.values()]
-            names = {"function": list(groups), "questions": (("function",), counts)}
+            names = {
+                "function": list(groups),
+                "questions": (("function", "seed"), [[n] for n in counts]),
+            }
             effect, error = effect[:, None], error[:, None]
         return Map.of(
             {"effect": (dims, effect), "effect_se": (dims, error)},
@@ -180,5 +182,14 @@ def whole_questions(task: Task, seed: int, limit: int | None) -> list[Example]:
     return sampled
 
 
-def _is_head(head: object) -> bool:
-    return isinstance(head, tuple | list) and [type(number) for number in head] == [int, int]
+def _as_heads(heads: Sequence[Sequence[int]]) -> tuple[Head, ...]:
+    """Pairs of any integers as heads; anything else gets one sentence."""
+    try:
+        pairs = tuple((index(layer), index(head)) for layer, head in heads)
+    except (TypeError, ValueError):
+        raise HeadAtlasError(
+            f"heads are pairs (layer, head), such as ((0, 1), (3, 5)), not {heads!r}."
+        ) from None
+    if not pairs:
+        raise HeadAtlasError("no heads were given: name some, or leave heads out for all.")
+    return pairs

@@ -34,7 +34,8 @@ QUESTIONS, TOKENS = 64, 40_000
 chance level."""
 
 ACCURACY_MARGIN, GAIN_MARGIN = 0.05, 0.05
-"""A task is at chance level if its interval ends within this much of chance (share; nats)."""
+"""Equivalence margins: a task is at chance level if its interval ends within this much of chance
+(share of examples; nats per token)."""
 
 Progress = Callable[[int], None]
 """Called with the number of questions that were just done."""
@@ -46,7 +47,7 @@ class Baseline:
 
     `accuracy` is the share of examples whose target is the likeliest of their choices (as a whole)
     or, without choices, exactly what the model would say. `chance` is what guessing reaches: one of
-    the choices, or always the commonest target of the task. `gain` is how much likelier the targets
+    the choices, or always the most common target. `gain` is how much likelier the targets
     are than shuffled targets of other examples (of the same function, where there are functions).
     Intervals count examples of one question as one cluster.
 
@@ -91,11 +92,12 @@ class Baseline:
 
     @property
     def verdict(self) -> str:
-        """Where the model stands, in a few words."""
+        """The verdict in a few words."""
         if self.above_chance:
             return "above chance"
         if self.at_chance:
-            return "at chance level"
+            below = self.accuracy_high < self.chance if self.measure == "accuracy" else False
+            return "below chance" if below else "at chance level"
         return f"not shown to be above chance (n = {self.examples})"
 
     def warning(self) -> str | None:
@@ -106,10 +108,11 @@ class Baseline:
             evidence = f"targets are {self.gain:+.2f} nats per token likelier than shuffled ones"
         else:
             evidence = f"accuracy {self.accuracy:.0%}, chance {self.chance:.0%}"
-        return f"{self.verdict} on this task: {evidence}, {self.examples} examples"
+        count = "" if "n = " in self.verdict else f", {self.examples} examples"
+        return f"{self.verdict} on this task: {evidence}{count}"
 
     def facts(self) -> dict[str, Any]:
-        """What stands in the provenance of maps of the task."""
+        """Entries for the provenance of maps of this task."""
         facts: dict[str, Any] = {"task_accuracy": self.accuracy, "task_chance": self.chance}
         return facts | ({"task_warning": self.warning()} if self.warning() else {})
 
@@ -135,7 +138,8 @@ def measure_baseline(
 ) -> Baseline:
     """Give the untouched model the questions of a split, or `limit` of them drawn by the seed.
 
-    With `max_tokens`, no further batch is started once that many tokens have been run.
+    With `max_tokens`, it stops before the questions exceed about that many tokens (the tokens of
+    every choice count; a shared prefix counts for every question), but not before the first.
 
     >>> measure_baseline(model, load_task("antonym"), limit=32).verdict  # doctest: +SKIP
     'above chance'
@@ -164,6 +168,8 @@ def _measure(
     for batch in batches:
         if max_tokens is not None and tokens >= max_tokens:
             break
+        if max_tokens is not None:
+            batch = _within(model, batch, max_tokens - tokens)
         answers = _answer(model, [(example, next(controls)) for example in batch])
         found += answers
         examples += batch
@@ -205,6 +211,17 @@ def _take(batches: Iterator[list[Example]], limit: int | None) -> Iterator[list[
             return
 
 
+def _within(model: Model, batch: list[Example], max_tokens: int) -> list[Example]:
+    """The first questions of a batch that fit a number of tokens; at least one."""
+    count = 0
+    for number, example in enumerate(batch):
+        endings = max(2, len(example.choices) + 1)  # the target or the choices, and a shuffled one
+        count += endings * len(model.encode(example.prompt, example.target))
+        if count > max_tokens:
+            return batch[: max(1, number)]
+    return batch
+
+
 def _shuffle(examples: Sequence[Example], rng: random.Random) -> list[str | None]:
     """For every question the target of another one: of the same function, and not the same text."""
     order = rng.sample(range(len(examples)), len(examples))
@@ -227,11 +244,11 @@ def _shuffle(examples: Sequence[Example], rng: random.Random) -> list[str | None
 
 
 def _chance(task: Task, examples: Sequence[Example]) -> float:
-    """What guessing reaches: one of the choices at random, or always the commonest target."""
+    """What guessing reaches: one of the choices at random, or always the most common target."""
     targets = Counter(each.target for split in task.splits.values() for each in split)
-    commonest = max(targets.values()) / targets.total()
+    majority = max(targets.values()) / targets.total()
     guessed = float(np.mean([1 / len(each.choices) if each.choices else 0.0 for each in examples]))
-    return max(commonest, guessed)
+    return max(majority, guessed)
 
 
 @dataclass(frozen=True)
@@ -298,7 +315,7 @@ def _cost(rows: Sequence[Tokens]) -> int:
 
 
 def _share_interval(right: FloatArray, questions: Sequence[str]) -> tuple[float, float]:
-    """Wilson interval of a share, for as many examples as the questions are worth."""
+    """Wilson interval of a share, with the effective number of examples."""
     share, count = float(right.mean()), float(len(set(questions)))
     error = mean_se(right, questions)
     if 0 < share < 1 and error > 0:

@@ -13,8 +13,15 @@ from torch import Tensor
 from headatlas.errors import DivergedError, HeadAtlasError
 from headatlas.maps import Map
 from headatlas.methods.encoding import EncodedBatches
-from headatlas.methods.fitting import FitSettings, existing_heads, first_theta, fit_gates
-from headatlas.methods.method import Inputs, Part, Report, beginning, provenance
+from headatlas.methods.fitting import (
+    FitSettings,
+    check_counts,
+    check_learning_rate,
+    existing_heads,
+    first_theta,
+    fit_gates,
+)
+from headatlas.methods.method import Inputs, Part, Report, provenance, verified_coordinates
 from headatlas.models.edit import Edit
 from headatlas.tasks.pairs import TaskPairs
 
@@ -56,7 +63,9 @@ class Contrast:
     subject: ClassVar[type] = TaskPairs
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch_size", "margin", "regularization", "clamp"):
+        check_counts(self.name, steps=self.steps, batch_size=self.batch_size)
+        check_learning_rate(self.learning_rate)
+        for name in ("margin", "regularization", "clamp"):
             if not getattr(self, name) > 0:
                 raise HeadAtlasError(
                     f"contrast needs a positive {name}, not {getattr(self, name)}."
@@ -107,7 +116,7 @@ class Contrast:
         inputs: Inputs | None = None,
     ) -> Map:
         """The gates of one seed."""
-        coordinates = beginning(model, seed)
+        coordinates = verified_coordinates(model, seed)
         task = task.for_tokenizer(model.tokenizer)
         pairs = [
             tuple(EncodedBatches(model, each, self.batch_size, seed) for each in pair)

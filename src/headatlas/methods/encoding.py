@@ -17,7 +17,7 @@ MAX_EMPTY_BATCHES = 100
 
 
 def encode_fitting(model: Model, examples: Sequence[Example]) -> tuple[list[Example], list[Tokens]]:
-    """The examples that fit the model's context, maybe none, and their tokens."""
+    """The examples that fit the model's context, possibly none, and their tokens."""
     encoded = model.encode_fitting([(example.prompt, example.target) for example in examples])
     pairs = [
         (example, tokens)

@@ -18,7 +18,7 @@ from torch import Tensor
 from headatlas.errors import HeadAtlasError
 from headatlas.maps import Map
 from headatlas.methods.encoding import encode_fitting
-from headatlas.methods.method import Inputs, Part, Report, beginning, provenance
+from headatlas.methods.method import Inputs, Part, Report, provenance, verified_coordinates
 from headatlas.methods.own_answers import own_answers
 from headatlas.models.tokens import group_by_prefix
 from headatlas.tasks import Example, Task
@@ -107,7 +107,7 @@ class Reading:
         """The features of one part of the questions."""
         if part is None:
             raise HeadAtlasError("features are read part by part: use read_features.")
-        coordinates = beginning(model, seed)
+        coordinates = verified_coordinates(model, seed)
         del coordinates["seed"]
         task = task.for_tokenizer(model.tokenizer)
         examples = self._of_part(task, part)

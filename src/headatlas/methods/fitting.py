@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headatlas.errors import DivergedError
+from headatlas.errors import DivergedError, HeadAtlasError
 from headatlas.models.spec import ModelSpec
 
 POINTS = 40
@@ -21,6 +22,7 @@ DIVERGED = 5.0
 """Nats above its start at which a loss, averaged over `SMOOTHED` updates, counts as diverged."""
 
 SMOOTHED = 10
+HIGHEST_LEARNING_RATE = 100.0
 
 Loss = Callable[[Tensor, int], Tensor]
 """The loss of a gate matrix (layer × head) at an update, without the regularization."""
@@ -53,6 +55,26 @@ class FitSettings:
         """The learning rate of an update; after the last one it has reached its end."""
         start, end = self.learning_rate
         return start + (end - start) * step / self.steps
+
+
+def check_learning_rate(rates: Any) -> None:
+    """Raise unless it is a pair (start, end) of sensible learning rates."""
+    pair = isinstance(rates, tuple | list) and len(rates) == 2
+    if not pair or not all(isinstance(rate, int | float) for rate in rates):
+        raise HeadAtlasError(
+            f"a learning rate is a pair (start, end), such as (0.3, 0.05), not {rates!r}."
+        )
+    for rate in rates:
+        if not 0 < rate <= HIGHEST_LEARNING_RATE:
+            raise HeadAtlasError(f"a learning rate must be above 0 and at most 100, not {rate}.")
+
+
+def check_counts(method: str, **counts: Any) -> None:
+    """Raise unless every number given is a whole one from 1 on, or `None`."""
+    for name, value in counts.items():
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if value is not None and not (whole and value >= 1):
+            raise HeadAtlasError(f"{method} needs {name} of at least 1, not {value!r}.")
 
 
 @dataclass(frozen=True)

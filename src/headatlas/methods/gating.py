@@ -15,11 +15,13 @@ from headatlas.methods.encoding import EncodedBatches, encode_examples
 from headatlas.methods.fitting import (
     FitSettings,
     Fitted,
+    check_counts,
+    check_learning_rate,
     existing_heads,
     first_theta,
     fit_gates,
 )
-from headatlas.methods.method import Inputs, Part, Report, beginning, provenance
+from headatlas.methods.method import Inputs, Part, Report, provenance, verified_coordinates
 from headatlas.methods.replacement import check_replacement, replacement_vectors
 from headatlas.models.edit import Edit
 from headatlas.tasks import Task
@@ -32,8 +34,6 @@ STAGES = ("free", "plus", "minus")
 SYMBOLS = {"free": "G", "plus": "G⁺", "minus": "G⁻"}
 LENGTHS_CHECKED = 256
 """Training examples whose length is checked before the work begins."""
-
-HIGHEST_LEARNING_RATE = 100.0
 
 
 @dataclass(frozen=True)
@@ -73,17 +73,20 @@ class Gating:
     subject: ClassVar[type] = Task
 
     def __post_init__(self) -> None:
-        for name in ("steps", "pushed_steps", "batch_size", "patience"):
-            if (value := getattr(self, name)) is not None and value < 1:
-                raise HeadAtlasError(f"gating needs {name} of at least 1, not {value}.")
-        for rate in (*self.learning_rate, *self.pushed_learning_rate):
-            if not 0 < rate <= HIGHEST_LEARNING_RATE:
-                raise HeadAtlasError(f"a learning rate lies between 0 and 100, not at {rate}.")
+        check_counts(
+            self.name,
+            steps=self.steps,
+            pushed_steps=self.pushed_steps,
+            batch_size=self.batch_size,
+            patience=self.patience,
+        )
+        check_learning_rate(self.learning_rate)
+        check_learning_rate(self.pushed_learning_rate)
         if not 0 <= self.beta2 < 1:
-            raise HeadAtlasError(f"beta2 lies between 0 and 1, not at {self.beta2}.")
+            raise HeadAtlasError(f"beta2 must be in [0, 1), not {self.beta2}.")
         if not 0 < self.regularization < float("inf"):
             raise HeadAtlasError(
-                f"the regularization λ is a positive number, not {self.regularization}: it is used "
+                f"the regularization λ must be positive, not {self.regularization}: it is used "
                 "with both signs."
             )
         for name in ("clamp", "max_grad_norm"):
@@ -158,7 +161,7 @@ class Gating:
         inputs: Inputs | None = None,
     ) -> Map:
         """The map of one seed."""
-        coordinates = beginning(model, seed)
+        coordinates = verified_coordinates(model, seed)
         task = task.for_tokenizer(model.tokenizer)
         exists = existing_heads(model.spec)
         vectors = replacement_vectors(model, task, self.replacement, seed)

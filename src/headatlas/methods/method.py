@@ -106,11 +106,11 @@ def provenance(
     return facts
 
 
-def beginning(model: Model, seed: int) -> dict[str, Any]:
+def verified_coordinates(model: Model, seed: int) -> dict[str, Any]:
     """Verify the model, and give the coordinates that every map of a seed has."""
     require_verified(model)
     if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
-        raise HeadAtlasError(f"a seed is a whole number from 0 on, not {seed!r}.")
+        raise HeadAtlasError(f"seed must be a non-negative integer, not {seed!r}.")
     spec = model.spec
     return {"seed": [seed]} | head_coordinates(spec.kv_groups, (spec.n_layers, spec.n_heads))
 

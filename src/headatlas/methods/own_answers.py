@@ -19,16 +19,18 @@ SPARE = 4
 
 
 def own_answers(model: Model, examples: dict[int, Example]) -> dict[int, Example]:
-    """The examples with the model's own answers in place of the reference; wrong ones are gone."""
-    found = {}
+    """The examples whose generated answer is correct, with that answer as their target."""
+    answered = {}
     numbers = list(examples)
     for start in range(0, len(numbers), AT_ONCE):
         chosen = numbers[start : start + AT_ONCE]
-        asked = [examples[n] for n in chosen]
-        longest = max(len(model.encode(each.prompt, each.target).target) for each in asked)
-        said = model.generate([each.prompt for each in asked], max_new_tokens=2 * longest + SPARE)
-        for number, text in zip(chosen, said, strict=True):
+        batch = [examples[n] for n in chosen]
+        longest = max(len(model.encode(each.prompt, each.target).target) for each in batch)
+        generated = model.generate(
+            [each.prompt for each in batch], max_new_tokens=2 * longest + SPARE
+        )
+        for number, text in zip(chosen, generated, strict=True):
             answer = first_line(str(text))
             if token_f1(answer, examples[number].target) >= RIGHT:
-                found[number] = replace(examples[number], target=answer, choices=())
-    return found
+                answered[number] = replace(examples[number], target=answer, choices=())
+    return answered

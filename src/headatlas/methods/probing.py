@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from headatlas.errors import HeadAtlasError, TaskError
 from headatlas.maps import Map
 from headatlas.methods.features import SPLITS_READ, Features, Reading, read_features
-from headatlas.methods.method import Inputs, Part, Report, beginning, provenance
+from headatlas.methods.method import Inputs, Part, Report, provenance, verified_coordinates
 from headatlas.stats.permutation import max_null_p
 from headatlas.tasks import Task
 from headatlas.tasks.functions import in_order
@@ -127,7 +127,7 @@ class Probing:
         inputs: Inputs | None = None,
     ) -> Map:
         """The map of one seed; `inputs` may hold the features that were read before."""
-        coordinates = beginning(model, seed)
+        coordinates = verified_coordinates(model, seed)
         task = task.for_tokenizer(model.tokenizer)
         if inputs is not None:
             features = Features.of(task, inputs[Reading.name])
@@ -187,10 +187,13 @@ class Probing:
 def _predictions(test: LabelledFeatures, probes: dict[str, Probe]) -> dict[str, Any]:
     """What probes predict for the test examples, beside the truth and the questions."""
     predicted = {
-        name: (("seed", "asked"), probe(test.x).argmax(-1).numpy()[None])
+        name: (("seed", "test_example"), probe(test.x).argmax(-1).numpy()[None])
         for name, probe in probes.items()
     }
-    truth = {"truth": (("asked",), test.labels), "question": (("asked",), test.groups)}
+    truth = {
+        "truth": (("test_example",), test.labels),
+        "question": (("test_example",), test.groups),
+    }
     return truth | predicted
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from headatlas.maps import Map, combine
+from headatlas.maps.map import HEAD_DIMS
 
 if TYPE_CHECKING:
     from headatlas.runs.engine import Outcome
@@ -18,37 +19,64 @@ def assemble(
 ) -> Map | None:
     """The map of all finished units; `None` if there are none.
 
-    Finished seeds that were not asked for this time stay in the map, and so do other heads: a map
-    never loses what was computed. Facts on which the units agree are the map's own; `facts` are
-    added to them. A map of a run that is not finished says so.
+    Finished seeds beyond the requested ones stay in the map if they have all its heads, and so do
+    other heads: a map never loses what was computed. Facts on which the units agree are the map's
+    own; `facts` are added to them. A map says if it is unfinished, and which seeds diverged.
     """
-    wanted = {unit.seed for unit in units}
     parts = [outcome.maps[unit.key] for unit in units if unit.key in outcome.maps]
-    parts += _complete(store.others(units[0].group, units), wanted, len(units) // len(wanted))
+    others = store.others(units[0].group, units)
+    wanted = {unit.seed for unit in units}
+    parts += [part for part in others if part.provenance["seed"] in wanted]
     if not parts:
         return None
     whole = combine(parts)
+    further = [part for part in others if part.provenance["seed"] not in wanted]
+    for seed_map in _by_seed(further):
+        if _covers(seed_map, whole):
+            parts.append(seed_map)
+            whole = combine([whole, seed_map])
     shared = {
         key: value
         for key, value in whole.provenance.items()
         if all(part.provenance.get(key) == value for part in parts)
     }
     seeds = sorted({int(part.provenance["seed"]) for part in parts})
-    unfinished = _unfinished(units, outcome)
-    return Map(whole.data, {**shared, **facts, "seeds": seeds, **unfinished})
+    return Map(
+        whole.data,
+        {
+            **shared,
+            **facts,
+            "seeds": seeds,
+            **_unfinished(units, outcome),
+            **_diverged(units, outcome),
+        },
+    )
 
 
-def _complete(others: Sequence[Map], wanted: set[int], parts: int) -> list[Map]:
-    """Of other units, those of the wanted seeds and those of seeds that are complete."""
-    by_seed: dict[int, list[Map]] = {}
-    for part in others:
-        by_seed.setdefault(int(part.provenance["seed"]), []).append(part)
-    return [
-        part
-        for seed, found in by_seed.items()
-        if seed in wanted or len(found) >= parts
-        for part in found
-    ]
+def _by_seed(parts: Sequence[Map]) -> list[Map]:
+    """One map per seed."""
+    seeds: dict[int, list[Map]] = {}
+    for part in parts:
+        seeds.setdefault(int(part.provenance["seed"]), []).append(part)
+    return [combine(own) for own in seeds.values()]
+
+
+def _covers(seed_map: Map, whole: Map) -> bool:
+    """Whether a seed has every head that the requested seeds have."""
+    name = seed_map.variables[0]
+    own, wanted = (
+        head_map[name].notnull().any([dim for dim in head_map[name].dims if dim not in HEAD_DIMS])
+        for head_map in (seed_map, whole)
+    )
+    return bool((own | ~wanted).all())
+
+
+def _diverged(units: Sequence[Unit], outcome: Outcome) -> dict[str, dict[str, str]]:
+    """Which seeds diverged, and why; nothing if none did."""
+    reasons = {
+        str(unit.seed): outcome.failed[unit.key] for unit in units if unit.key in outcome.failed
+    }
+    return {"diverged_seeds": reasons} if reasons else {}
 
 
 def _unfinished(units: Sequence[Unit], outcome: Outcome) -> dict[str, str]:

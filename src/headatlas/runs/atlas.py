@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,6 @@ from headatlas.checks.kinds import CHECKS
 from headatlas.errors import HeadAtlasError
 from headatlas.maps import Comparison, Map, compare_maps, load_map
 from headatlas.maps.functions import is_probing
-from headatlas.maps.naming import joint_name
 from headatlas.methods import Contrast
 from headatlas.models.heads.verify import require_verified
 from headatlas.models.model import Model
@@ -85,6 +85,7 @@ class Atlas:
             words = self._source.name or "the embedded model"
             with tracked(self.progress, f"loading {words}"):
                 self._model = self._source.load()
+                _ = self._model.fingerprint  # hashing large weights takes a while: show it
         return self._verified(self._model)
 
     def model_of(self, head_map: Map) -> Model:
@@ -124,7 +125,17 @@ class Atlas:
             wanted = "pairs of tasks" if method.subject is TaskPairs else "one task"
             raise HeadAtlasError(f"{method.name} is run on {wanted}, not on '{subject.name}'.")
         self.store.check()
-        model = self.model
+        return self._computed(self.model, method, subject, seeds, baseline=baseline)
+
+    def _computed(
+        self,
+        model: Model,
+        method: Method[Any],
+        subject: Task | TaskPairs,
+        seeds: int = 1,
+        *,
+        baseline: bool = True,
+    ) -> Map:
         subject = subject.for_tokenizer(model.tokenizer)
         computed = mapping.compute_map(
             model, subject, method, seeds, self.store, baseline=baseline, progress=self.progress
@@ -132,17 +143,16 @@ class Atlas:
         table = computed.map.to_dataframe().to_csv(index=False, float_format="%.6g")
         self.store.write_text(f"tables/{computed.map.name}.heads.csv", table)
         self.records.append(computed.record)
-        self.store.write_json("run.json", {"runs": self.records})
+        earlier = (self.store.read_json("run.json") or {}).get("runs", [])
+        self.store.write_json("run.json", {"runs": [*earlier, computed.record]})
         return self._marked(computed.map)
 
     def baseline(self, task: TaskLike) -> Baseline:
         """What the untouched model scores on a task, measured once and kept."""
-        return mapping.kept_baseline(
-            self.model,
-            self._task(task).for_tokenizer(self.model.tokenizer),
-            self.store,
-            self.progress,
-        )
+        own_task = self._task(task).for_tokenizer(self.model.tokenizer)
+        baseline = mapping.kept_baseline(self.model, own_task, self.store, self.progress)
+        assert baseline is not None
+        return baseline
 
     @property
     def files(self) -> list[Path]:
@@ -234,8 +244,9 @@ class Atlas:
         """How far two maps agree: two methods, two tasks, or two models of the same shape."""
         first, second = self._map(one), self._map(other)
         comparison = compare_maps(first, second)
-        name = joint_name([first.name, second.name])
-        self.store.write_json(f"checks/{name}.comparison.json", comparison.as_dict())
+        self.store.write_json(
+            f"checks/{comparison.file_name}.comparison.json", comparison.as_dict()
+        )
         return comparison
 
     def causes(self, head_map: Map | str, task: TaskLike | None = None) -> Comparison:
@@ -246,7 +257,8 @@ class Atlas:
         head_map = self._map(head_map)
         if not is_probing(head_map):
             raise HeadAtlasError("only probing maps are compared with their causes.")
-        comparison = causes.compare_causes(self, head_map, self.task_of(head_map, task))
+        compute = partial(self._computed, self.model_of(head_map))
+        comparison = causes.compare_causes(compute, head_map, self.task_of(head_map, task))
         self.store.write_json(f"checks/{head_map.name}.causes.json", comparison.as_dict())
         return comparison
 
@@ -264,8 +276,9 @@ class Atlas:
         from the others. Without pairs it is the published experiment: demonstrations against an
         instruction, in both directions, over six word-pair tasks, each left out in turn.
         """
-        groups = contrasting.published_groups()
-        if pairs is not None:
+        if pairs is None:
+            groups = contrasting.published_groups()
+        else:
             groups = [[(self._task(kept), self._task(lost)) for kept, lost in pairs]]
         leave_out = pairs is None if leave_one_out is None else leave_one_out
         return contrasting.contrast(self, groups, method or Contrast(), seeds, leave_out)
@@ -277,7 +290,7 @@ class Atlas:
         whose names contain one of `names`."""
         return drawing.draw_stored(self, figure, names, settings)
 
-    def draw(self, *things: Map | Result) -> list[Path]:
+    def save_figures(self, *things: Map | Result) -> list[Path]:
         """Write the standard figures of maps and results into `figures/`, as PNG, SVG and PDF."""
         return drawing.write_figures(things, self.store)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,6 @@ from headatlas.maps.functions import function_names
 from headatlas.methods import Ablation, Gating
 
 if TYPE_CHECKING:
-    from headatlas.runs.atlas import Atlas
     from headatlas.tasks import Task
 
 EXAMPLES = 32
@@ -26,12 +26,15 @@ BATCH_SIZE = 4
 LABELS = ("probing", "ablation", "gating")
 
 
-def compare_causes(atlas: Atlas, head_map: Map, task: Task) -> Comparison:
-    """Ablation and gating of every function's examples, and how far the three kinds agree."""
-    ablation = atlas.map(Ablation(examples=EXAMPLES, by_function=True), task)
+def compare_causes(compute: Callable[..., Map], head_map: Map, task: Task) -> Comparison:
+    """Ablation and gating of every function's examples, and how far the three kinds agree.
+
+    `compute(method, task, seeds)` gives the map of a method with the model of `head_map`.
+    """
+    ablation = compute(Ablation(examples=EXAMPLES, by_function=True), task)
     functions = [name for name in function_names(head_map) if name in function_names(ablation)]
     gates = [
-        atlas.map(Gating(batch_size=BATCH_SIZE), task.only(name), SEEDS)["facilitation"]
+        compute(Gating(batch_size=BATCH_SIZE), task.only(name), SEEDS)["facilitation"]
         for name in functions
     ]
     stacked = xr.concat(gates, xr.Variable("function", functions)).to_dataset(name="facilitation")

@@ -48,16 +48,17 @@ def stored_result(
         logger.warning("%s", error)
         return None
     about: About = result.about  # type: ignore[attr-defined]
-    if about.map_hash != head_map.digest or about.requested < questions:
+    current = (about.map_hash, about.version) == (head_map.digest, check.version)
+    if not current or about.requested < questions:
         return None
     return result
 
 
 def known_result(head_map: Map, check: CheckKind, store: Store, questions: int) -> Result | None:
-    """The stored check of this very map if it is good enough; says that it is used."""
+    """The stored check of this very map if it is good enough; logs that it is reused."""
     result = stored_result(head_map, check, store, questions)
     if result is not None and check.suffix == "":
-        logger.warning("the map %s was checked before: that check is shown again", head_map.name)
+        logger.warning("%s was checked before; showing the stored result.", head_map.name)
     return result
 
 
@@ -74,13 +75,21 @@ def run_check(
     if questions < 2:
         raise HeadAtlasError(f"a check needs at least 2 questions, not {questions}.")
     facts = head_map.provenance
-    about = About(head_map.name, head_map.digest, str(facts["model"]), task.name, questions)
+    about = About(
+        map=head_map.name,
+        map_hash=head_map.digest,
+        model=str(facts["model"]),
+        task=task.name,
+        requested=questions,
+        version=check.version,
+    )
     subject = {
         "map": about.map,
         "map_hash": about.map_hash,
         "model_hash": model.fingerprint,
         "task_hash": task.hash,
         "questions": questions,
+        "version": check.version,
     }
     store.open()
     inputs = input_maps(model, task, check.inputs(head_map), store, progress)

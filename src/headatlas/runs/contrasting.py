@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from headatlas.checks.contrast import check_contrast
 from headatlas.checks.results import ContrastCheck, Contrasted
 from headatlas.errors import DivergedError, HeadAtlasError
-from headatlas.maps.naming import joint_name
 from headatlas.runs.pieces import Pieces
 from headatlas.runs.progress import tracked
 from headatlas.tasks import Task, load_task
@@ -85,7 +84,7 @@ def contrast(
     if not contrasts:
         raise DivergedError("every contrast diverged: a lower learning rate may help.")
     result = ContrastCheck(atlas.model.spec.name, tuple(names), tuple(contrasts))
-    atlas.store.write_json(f"checks/{joint_name(names)}.contrast.json", result.as_dict())
+    atlas.store.write_json(f"checks/{result.file_name}.contrast.json", result.as_dict())
     return result
 
 

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headatlas.checks.results import (
-    RESULTS,
-    ContrastCheck,
-    FunctionCheck,
-    GatingCheck,
-    ProbeReport,
-    Result,
-)
-from headatlas.errors import HeadAtlasError, PlotError
-from headatlas.maps import Comparison, Map
+from headatlas.checks.results import RESULTS, Result
+from headatlas.errors import HeadAtlasError, PlotError, StoreError
+from headatlas.maps import Map
 from headatlas.maps.functions import is_probing
 from headatlas.maps.naming import joint_name
 from headatlas.maps.roles import is_gating
@@ -28,14 +22,8 @@ if TYPE_CHECKING:
     from headatlas.runs.atlas import Atlas
 
 FUNCTION_FIGURES = ("functions", "function-layers", "function-overlap", "head-profiles")
-CHECK_FIGURES: dict[type[Result], tuple[str, ...]] = {
-    GatingCheck: ("toggling",),
-    FunctionCheck: ("masking", "specificity", "strengthening"),
-    ProbeReport: ("confusion",),
-    ContrastCheck: ("contrast",),
-    Comparison: ("agreement",),
-}
-"""The figures that are written of every kind of result."""
+
+logger = logging.getLogger(__name__)
 
 
 def draw_stored(
@@ -45,7 +33,11 @@ def draw_stored(
     store = atlas.store
     if figure not in FIGURES:
         raise PlotError(f"no figure '{figure}': there are {', '.join(FIGURES)}.")
-    things: list[tuple[str, Map | Result]] = [*atlas.maps().items(), *stored_results(store).items()]
+    maps = atlas.maps()
+    things: list[tuple[str, Map | Result]] = [
+        *maps.items(),
+        *stored_results(store, maps).items(),
+    ]
     kind = FIGURES[figure].kind
     suited = {name: thing for name, thing in things if FIGURES[figure].suits(thing)}
     if not suited:
@@ -56,18 +48,30 @@ def draw_stored(
     if len(chosen) > 1 and not FIGURES[figure].several:
         raise HeadAtlasError(
             f"the figure {figure} shows one {kind}, and {store.folder} holds {len(chosen)}: "
-            f"choose one with --map from {', '.join(chosen)}."
+            f"choose one with --map (names=) from {', '.join(chosen)}."
         )
     return draw(figure, [suited[name] for name in chosen], **settings)
 
 
-def stored_results(store: Store) -> dict[str, Result]:
-    """The results of checks in the folder, by the name of their file."""
+def stored_results(store: Store, maps: Mapping[str, Map]) -> dict[str, Result]:
+    """The results of checks in the folder, by the name of their file.
+
+    Damaged results, and those of a map that has changed since, are left out with a note.
+    """
     results = {}
     for path in sorted((store.folder / "checks").glob("*.json")):
         content = store.read_json(f"checks/{path.name}")
-        if content is not None and content.get("kind") in RESULTS:
-            results[path.name.removesuffix(".json")] = RESULTS[content["kind"]].from_dict(content)
+        if content is None or content.get("kind") not in RESULTS:
+            continue
+        about = content.get("about", {})
+        checked = maps.get(str(about.get("map"))) if isinstance(about, dict) else None
+        if checked is not None and checked.digest != about.get("map_hash"):
+            logger.warning("%s is left out: its map has changed since.", path.name)
+            continue
+        try:
+            results[path.stem] = RESULTS[content["kind"]].from_dict(content)
+        except StoreError as error:
+            logger.warning("%s is left out: %s", path.name, error)
     return results
 
 
@@ -86,20 +90,9 @@ def write_figures(things: Sequence[Map | Result], store: Store) -> list[Path]:
             elif not is_gating(thing):
                 paths += _write("heatmap", [thing], thing.name, store)
         else:
-            for figure in CHECK_FIGURES[type(thing)]:
-                paths += _write(figure, [thing], result_name(thing), store)
+            for figure in thing.figures:
+                paths += _write(figure, [thing], thing.file_name, store)
     return paths
-
-
-def result_name(result: Result) -> str:
-    """What files of a result are called: the map that was checked, or all maps of a contrast."""
-    if isinstance(result, ContrastCheck):
-        return joint_name(list(result.maps))
-    if isinstance(result, GatingCheck | FunctionCheck | ProbeReport):
-        return result.about.map
-    if isinstance(result, Comparison):
-        return joint_name(list(result.maps))
-    raise HeadAtlasError(f"a {result.kind} has no files of its own.")
 
 
 def _write(

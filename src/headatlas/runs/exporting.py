@@ -46,7 +46,7 @@ def check_export(head_map: Map, folder: str | Path, gates: str, seed: int | None
     if head_map.provenance["settings"]["replacement"] != "zero":
         raise HeadAtlasError(
             "these gates were learned with mean replacement, which adds a constant that weights "
-            "cannot hold: learn gates with '--replacement zero' to export them."
+            "cannot hold: learn gates with zero replacement to export them."
         )
     seeds = seeds_of(head_map)
     if seed is not None and seed not in seeds:

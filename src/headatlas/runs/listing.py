@@ -1,4 +1,4 @@
-"""What there is: models at hand, methods, figures."""
+"""What there is: available models, methods, figures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headatlas.plots import FIGURES
 
 
 def list_models() -> dict[str, str]:
-    """The models at hand by name, with where they are.
+    """The available models by name, with where they are.
 
     >>> list_models()["smollm2-135m"]
     'the embedded default'

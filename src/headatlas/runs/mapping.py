@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import platform
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -50,7 +50,7 @@ def compute_map(
 ) -> Computed:
     """The map of a task for a number of seeds: units that are there are used, others computed."""
     if seeds < 1:
-        raise HeadAtlasError(f"the number of seeds is at least 1, not {seeds}.")
+        raise HeadAtlasError(f"seeds must be at least 1, not {seeds}.")
     start = time.perf_counter()
     began = datetime.now(UTC).isoformat(timespec="seconds")
     units = cut(model, task, method, range(seeds))
@@ -58,8 +58,9 @@ def compute_map(
         logger.warning("%s", remark)
     store.open()
     facts: dict[str, Any] = {"task": task.name}
-    if baseline and isinstance(task, Task):
-        facts |= kept_baseline(model, task, store, progress).facts()
+    if isinstance(task, Task):
+        known = kept_baseline(model, task, store, progress, measure=baseline)
+        facts |= known.facts() if known is not None else {}
     outcome = Outcome()
     inputs = _inputs(model, task, method, store, progress)
     try:
@@ -77,7 +78,7 @@ def compute_map(
         raise DivergedError(f"every seed of {method.name} on {task.name} diverged.")
     store.save_map(whole)
     if warning := whole.provenance.get("task_warning"):
-        logger.warning("%s is %s; the map says so.", model.spec.name, warning)
+        logger.warning("%s is %s. The map carries this warning.", model.spec.name, warning)
     record = {
         "began": began,
         "seconds": round(time.perf_counter() - start, 3),
@@ -97,15 +98,21 @@ def compute_map(
     return Computed(whole, record)
 
 
-def kept_baseline(model: Model, task: Task, store: Store, progress: Callback | None) -> Baseline:
-    """What the untouched model scores on a task: from the folder, or measured and kept."""
+def kept_baseline(
+    model: Model, task: Task, store: Store, progress: Callback | None, *, measure: bool = True
+) -> Baseline | None:
+    """What the untouched model scores on a task: from the folder, or measured and kept.
+
+    `None` if it is not in the folder and not to be measured.
+    """
     subject = {
         "model_hash": model.fingerprint,
         "task_hash": task.hash,
         "baseline": [QUESTIONS, TOKENS],
     }
+    pieces = Pieces(store, subject)
 
-    def measure() -> dict[str, Any]:
+    def measured() -> dict[str, Any]:
         total = min(QUESTIONS, len(task.split("test")))
         with tracked(progress, f"baseline of {task.name}", total) as step:
             return measure_baseline(
@@ -116,7 +123,8 @@ def kept_baseline(model: Model, task: Task, store: Store, progress: Callback | N
                 progress=lambda done: step(done, "untouched model"),
             ).as_dict()
 
-    return Baseline.from_dict(Pieces(store, subject).get("baseline", measure))
+    stored = pieces.get("baseline", measured) if measure else pieces.find("baseline")
+    return None if stored is None else replace(Baseline.from_dict(stored), task=task.name)
 
 
 def _inputs(
@@ -135,7 +143,7 @@ def _inputs(
 def input_maps(
     model: Model,
     task: Subject,
-    methods: Any,
+    methods: Sequence[Method[Any]],
     store: Store,
     progress: Callback | None,
 ) -> Inputs:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headatlas import __version__
+from headatlas.atomic import write_text
 
 if TYPE_CHECKING:
     from headatlas.checks.results.gating import HeldOut
@@ -18,9 +19,7 @@ HUB_NAMES = {"smollm2-135m": "HuggingFaceTB/SmolLM2-135M-Instruct"}
 
 def write_card(folder: Path, chosen: Map, name: str, seed: str, rows: Sequence[HeldOut]) -> Path:
     """Write README.md: what was done to which model, and what it does to the task."""
-    path = folder / "README.md"
-    path.write_text(card(chosen, name, seed, rows), encoding="utf-8")
-    return path
+    return write_text(folder / "README.md", card(chosen, name, seed, rows))
 
 
 def card(chosen: Map, name: str, seed: str, rows: Sequence[HeldOut]) -> str:

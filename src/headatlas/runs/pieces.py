@@ -24,11 +24,17 @@ class Pieces:
 
     def get(self, name: str, compute: Callable[[], Any]) -> Any:
         """The piece, from the folder or computed and kept; a damaged file counts as missing."""
-        digest = hashlib.sha256(name.encode()).hexdigest()[:20]
-        path = f"units/{self._group}-{digest}.json"
-        stored = self._store.read_json(path)
-        if stored is not None and stored.get("piece") == name and "content" in stored:
-            return stored["content"]
-        content = compute()
-        self._store.write_json(path, {"piece": name, "content": content})
+        content = self.find(name)
+        if content is None:
+            content = compute()
+            self._store.write_json(self._path(name), {"piece": name, "content": content})
         return content
+
+    def find(self, name: str) -> Any:
+        """The piece, if it is in the folder, else `None`."""
+        stored = self._store.read_json(self._path(name))
+        return stored.get("content") if stored and stored.get("piece") == name else None
+
+    def _path(self, name: str) -> str:
+        digest = hashlib.sha256(name.encode()).hexdigest()[:20]
+        return f"units/{self._group}-{digest}.json"

@@ -34,20 +34,20 @@ def tracked(callback: Callback | None, work: str, total: int | None = None) -> I
     done = 0
     detail = ""
 
-    def tell(*, finished: bool = False) -> None:
+    def notify(*, finished: bool = False) -> None:
         if callback is not None:
             callback(Progress(work, done, total, detail, finished))
 
     def step(steps: int, words: str = "") -> None:
         nonlocal done, detail
         done, detail = done + steps, words or detail
-        tell()
+        notify()
 
-    tell()
+    notify()
     try:
         yield step
     finally:
-        tell(finished=True)
+        notify(finished=True)
 
 
 class Bars:
@@ -71,4 +71,4 @@ class Bars:
 
 
 show_bars = Bars()
-"""What an atlas does with its progress unless it is told otherwise."""
+"""The default progress callback."""

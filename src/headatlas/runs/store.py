@@ -49,7 +49,7 @@ class Store:
             raise StoreError(
                 f"the output folder {self.folder} cannot be written: {error.strerror}."
             ) from error
-        for folder in (self.units, self.maps, self.folder):
+        for folder in (self.folder, *(path for path in self.folder.iterdir() if path.is_dir())):
             remove_orphans(folder)
 
     # -- units -----------------------------------------------------------------------------------
@@ -139,5 +139,5 @@ def find_name(part: str, names: Sequence[str]) -> str:
     matches = [name for name in names if part.casefold() in name.casefold()]
     if len(matches) == 1:
         return matches[0]
-    which = f"'{part}' matches several maps" if matches else f"no map matches '{part}'"
+    which = f"'{part}' matches several" if matches else f"nothing matches '{part}'"
     raise StoreError(f"{which}: choose one of {', '.join(matches or names)}.")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from headatlas.stats.clustered import FloatArray, mean_se
 
@@ -43,6 +46,16 @@ class Change:
     def above(self) -> bool | None:
         """Whether it lies above 0; `None` if the interval contains 0."""
         return None if self.below is None else not self.below
+
+
+def welch_df(parts: Sequence[tuple[Any, Any]]) -> Any:
+    """Degrees of freedom of a sum of variances, each with its own (Welch and Satterthwaite).
+
+    Works on numbers and arrays; a variance of 0 does not count, and neither do its degrees.
+    """
+    total = sum(variance for variance, _ in parts)
+    spread = sum(variance**2 / np.maximum(df, 1) for variance, df in parts)
+    return np.where(spread > 0, total**2 / np.where(spread > 0, spread, 1.0), 1.0)
 
 
 def mean_change(

@@ -9,7 +9,7 @@ import numpy as np
 FloatArray = np.ndarray[Any, Any]
 
 
-def student_p(means: FloatArray, errors: FloatArray, df: int) -> FloatArray:
+def student_p(means: FloatArray, errors: FloatArray, df: FloatArray | float) -> FloatArray:
     """Two-sided p-values of means with standard errors: does the mean differ from 0?
 
     A mean without a standard error has no p-value (NaN); an effect of exactly 0 has p = 1.
@@ -19,7 +19,8 @@ def student_p(means: FloatArray, errors: FloatArray, df: int) -> FloatArray:
     errors = np.asarray(errors, float)
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = np.abs(means) / errors
-    p = 2 * t.sf(np.where(np.isnan(statistic), 0.0, statistic), max(df, 1))
+    df = np.asarray(df, float)
+    p = 2 * t.sf(np.where(np.isnan(statistic), 0.0, statistic), np.where(df >= 1, df, 1.0))
     return np.where(np.isfinite(errors) & (df >= 1), p, np.nan)
 
 

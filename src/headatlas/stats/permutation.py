@@ -27,11 +27,11 @@ def consistency_p(scores: FloatArray, *, permutations: int = 1000, seed: int = 0
 
     `scores` is seed × head. Heads are shuffled within every seed; a head's mean over seeds must
     beat the largest mean of all shuffled heads, so the p-values are corrected for the number of
-    heads. With one seed nothing can be told: every p-value is 1.
+    heads. With one seed there is no p-value (NaN).
     """
     seeds, heads = scores.shape
     if seeds < 2:
-        return np.ones(heads)
+        return np.full(heads, np.nan)
     rng = np.random.default_rng(seed)
     observed = scores.mean(0)
     beaten = np.zeros(heads)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from headatlas.maps.naming import joint_name
 from headatlas.maps.result import Result
 
 Interval = tuple[float, float]
@@ -46,10 +47,15 @@ class ContrastCheck(Result):
     """
 
     kind: ClassVar[str] = "contrast check"
+    figures: ClassVar[tuple[str, ...]] = ("contrast",)
 
     model: str
     maps: tuple[str, ...]
     contrasts: tuple[Contrasted, ...]
+
+    @property
+    def file_name(self) -> str:
+        return joint_name(self.maps)
 
     def summary(self) -> list[str]:
         """How many pairs hold."""

@@ -94,13 +94,14 @@ class Claim:
 
 @dataclass(frozen=True)
 class FunctionCheck(Result):
-    """Masking, specificity, order and strengthening, and what the four published claims come to.
+    """Masking, specificity, order and strengthening, and the results for the four published claims.
 
     >>> atlas.check(functions).claims["masking"].holds  # doctest: +SKIP
     True
     """
 
     kind: ClassVar[str] = "function check"
+    figures: ClassVar[tuple[str, ...]] = ("masking", "specificity", "strengthening")
 
     about: About
     examples: int
@@ -113,12 +114,16 @@ class FunctionCheck(Result):
     strengthening_of_all: tuple[PooledStrength, ...]
     claims: dict[str, Claim | None]
 
+    @property
+    def file_name(self) -> str:
+        return self.about.map
+
     def marks(self) -> dict[str, bool | None]:
         """Whether the heads before each function's elbow do more than random ones."""
         return {row.function: row.holds for row in self.masking if row.elbow}
 
     def summary(self) -> list[str]:
-        """What the published claims come to, a sentence each."""
+        """Results for the published claims, a sentence each."""
         return [
             f"{CLAIMS[name]}: {HOLDS[claim.holds]}, {claim.change.mean:+.3f} nats "
             f"({claim.change.low:+.3f} … {claim.change.high:+.3f})"

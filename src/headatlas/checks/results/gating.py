@@ -51,7 +51,7 @@ class Curve:
 class Toggling:
     """Toggling curves of a map, and whether they have the signs that the scores predict.
 
-    `holds` has an entry per score: `None` where it cannot be told (no heads of that role, an
+    `holds` has an entry per score: `None` where it inconclusive (no heads of that role, an
     interval that contains 0, or no fall to compare with).
     """
 
@@ -70,10 +70,15 @@ class GatingCheck(Result):
     """
 
     kind: ClassVar[str] = "gating check"
+    figures: ClassVar[tuple[str, ...]] = ("toggling",)
 
     about: About
     held_out: tuple[HeldOut, ...]
     toggling: Toggling
+
+    @property
+    def file_name(self) -> str:
+        return self.about.map
 
     def summary(self) -> list[str]:
         """What toggling found, a sentence per score."""
@@ -88,6 +93,6 @@ class GatingCheck(Result):
         verdicts = {
             True: f"{expected}, as expected of a true map",
             False: f"NOT as expected: it {expected} for a true map",
-            None: "cannot be told",
+            None: "inconclusive",
         }
         return f"{start} {found}: {verdicts[self.toggling.holds[curve.score]]}"

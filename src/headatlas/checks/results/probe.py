@@ -9,7 +9,7 @@ from headatlas.checks.results.about import About
 from headatlas.maps.result import Result
 
 CONTROLS = {
-    "majority": "the commonest function in the training questions",
+    "majority": "the most common function in training",
     "words": "words of the prompt alone",
     "place": "number and length of the step",
     "shuffled": "the probe with shuffled labels",
@@ -20,7 +20,7 @@ CONTROLS = {
 @dataclass(frozen=True)
 class Control:
     """Accuracy of a control on the same test examples, and the probe's gain over it with its 95 %
-    interval over questions. `holds`: the probe is better (`None`: cannot be told)."""
+    interval over questions. `holds`: the probe is better (`None`: inconclusive)."""
 
     accuracy: float
     gain: float
@@ -33,7 +33,7 @@ class Control:
 class ProbeReport(Result):
     """A probe on test questions: mean over seeds, with its 95 % interval over questions.
 
-    `controls`: the commonest function of the training questions (`majority`), a bag of words of the
+    `controls`: the most common function in training (`majority`), a bag of words of the
     prompt (`words`), the number of steps before this one and the length of the prompt (`place`),
     and the same probe trained on shuffled labels (`shuffled`); the gain over the last is the
     probe's selectivity. `confusion[a][b]`: share of the examples of function a that were taken
@@ -44,6 +44,7 @@ class ProbeReport(Result):
     """
 
     kind: ClassVar[str] = "probe report"
+    figures: ClassVar[tuple[str, ...]] = ("confusion",)
 
     about: About
     functions: tuple[str, ...]
@@ -57,6 +58,14 @@ class ProbeReport(Result):
     controls: dict[str, Control]
     confusion: tuple[tuple[float, ...], ...]
     left_out: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def file_name(self) -> str:
+        return self.about.map
+
+    def label(self, control: str) -> str:
+        """What a control is, in a few words."""
+        return CONTROLS[control]
 
     def summary(self) -> list[str]:
         """The accuracy, and a warning for every control that needs no heads and does as well."""

@@ -72,7 +72,7 @@ def watch(
     """The events of one short forward pass.
 
     `change` replaces head outputs at the attention interface. `scale_head` = (number, head) makes
-    one head of one weighting outside the interface half as strong again.
+    one head of one weighting outside the interface scaled by 1.5.
     """
     paths = {module: path for path, module in model.named_modules()}
     events: list[Event] = []
