@@ -12,7 +12,9 @@ from unittest import mock
 import pytest
 
 from headatlas.cli import main as program
-from headatlas.plots import saving
+from headatlas.plots import save_figure
+from headatlas.runs import drawing
+from headatlas.stats.agreement import agreement_of
 from small_things import write_task
 from suite_files import write_suite
 
@@ -57,10 +59,26 @@ def succeed():
     return run
 
 
+def make_output_quick(patch):
+    """Draw figures in the quickest format alone, and intervals of agreement from few resamples."""
+    patch.setitem(agreement_of.__kwdefaults__, "draws", 20)
+    patch.setattr(
+        drawing, "save_in_all_formats", lambda figure, base: [save_figure(figure, f"{base}.svg")]
+    )
+
+
 @pytest.fixture
-def svg_only(monkeypatch):
-    """Draw figures in the quickest format alone."""
-    monkeypatch.setattr(saving, "FORMATS", (".svg",))
+def quick_output(monkeypatch):
+    """Little time is spent on figures and intervals, in one test."""
+    make_output_quick(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def quick_output_in_module():
+    """The same in a whole file."""
+    with pytest.MonkeyPatch.context() as patch:
+        make_output_quick(patch)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from headatlas.maps import load_map
 from headatlas.runs import reload
 from small_things import write_task
 
-pytestmark = pytest.mark.usefixtures("svg_only")
+pytestmark = pytest.mark.usefixtures("quick_output")
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from headatlas.models.edit import Edit
 from headatlas.models.load.loader import load_model
 from small_things import write_task
 
-pytestmark = pytest.mark.usefixtures("svg_only")
+pytestmark = pytest.mark.usefixtures("quick_output")
 
 FAST = ("--steps", "4", "--batch-size", "4", "--seeds", "2")
 

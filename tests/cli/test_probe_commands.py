@@ -15,7 +15,7 @@ from headatlas.maps import load_map
 from headatlas.runs import causes
 from suite_files import KINDS, write_suite
 
-pytestmark = pytest.mark.usefixtures("svg_only")
+pytestmark = pytest.mark.usefixtures("quick_output")
 
 FAST = ("--seeds", "2", "--epochs", "2")
 
@@ -170,7 +170,8 @@ def test_answers_that_are_too_long_are_counted(headatlas, tiny_folder, tmp_path)
 
 
 def test_causes_compare_three_kinds_of_map(headatlas, tiny_folder, suite, copied, monkeypatch):
-    monkeypatch.setattr(causes, "Gating", partial(ha.Gating, steps=2))
+    monkeypatch.setattr(causes, "Gating", partial(ha.Gating, steps=1))
+    monkeypatch.setattr(causes, "EXAMPLES", 6)
     given = ("probe", "-m", tiny_folder, "-s", suite, "-o", copied, *FAST, "--causes")
     code, printed, error = headatlas(*given)
     assert code == 0, error

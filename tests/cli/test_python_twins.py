@@ -10,7 +10,6 @@ import pytest
 
 import headatlas as ha
 from headatlas.cli import atlas as atlas_command
-from headatlas.plots import saving
 from headatlas.runs import causes
 
 FAST = ("--steps", 3, "--batch-size", 4)
@@ -27,11 +26,11 @@ def contents(folder):
 
 
 @pytest.fixture(scope="module")
-def quick():
-    """Settings that the commands fix, made small; figures in the quickest format alone."""
+def quick(quick_output_in_module):
+    """Settings that the commands fix, made small."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(saving, "FORMATS", (".svg",))
-        patch.setattr(causes, "Gating", partial(ha.Gating, steps=2))
+        patch.setattr(causes, "Gating", partial(ha.Gating, steps=1))
+        patch.setattr(causes, "EXAMPLES", 6)
         patch.setattr(atlas_command, "QUICK_STEPS", 2)
         patch.setattr(atlas_command, "QUICK_EPOCHS", 2)
         yield
@@ -70,7 +69,7 @@ def ablated(tmp_path_factory, tiny_folder, tasks, succeed):
     succeed("ablate", *given, "--examples", 6, "--heads", "0.1,2.3", "--seeds", 2, "--no-baseline")
     method = ha.Ablation(heads=((0, 1), (2, 3)), examples=6)
     atlas = twins.atlas
-    atlas.draw(atlas.map(method, tasks[0], seeds=2, baseline=False))
+    atlas.save_figures(atlas.map(method, tasks[0], seeds=2, baseline=False))
     return twins
 
 
@@ -82,8 +81,8 @@ def gated(tmp_path_factory, tiny_folder, tasks, succeed, quick):
     succeed("gate", *given, "--task", tasks[1], *FAST, "--seeds", 2)
     succeed("ablate", *given)
     atlas = twins.atlas
-    atlas.draw(*(atlas.map(GATING, task, seeds=2) for task in tasks))
-    atlas.draw(atlas.map(ha.Ablation(), tasks[0]))
+    atlas.save_figures(*(atlas.map(GATING, task, seeds=2) for task in tasks))
+    atlas.save_figures(atlas.map(ha.Ablation(), tasks[0]))
     return twins
 
 
@@ -94,8 +93,8 @@ def probed(tmp_path_factory, tiny_folder, suite, succeed, quick):
     succeed("probe", *given, "--seeds", 2, "--epochs", 2, "--causes")
     atlas = twins.atlas
     functions = atlas.map(ha.Probing(epochs=2), suite, seeds=2)
-    atlas.draw(functions, atlas.check(functions, suite, kind="probe"))
-    atlas.draw(atlas.causes(functions, suite))
+    atlas.save_figures(functions, atlas.check(functions, suite, kind="probe"))
+    atlas.save_figures(atlas.causes(functions, suite))
     return twins
 
 
@@ -116,7 +115,7 @@ def test_probe_with_causes(probed):
 def test_check_of_gates(gated, tasks):
     gated.run("check", gated.by_program, "--task", tasks[0], "--questions", 4)
     atlas = gated.atlas
-    atlas.draw(atlas.check("a.gating", tasks[0], questions=4))
+    atlas.save_figures(atlas.check("a.gating", tasks[0], questions=4))
     gated.are_equal(r"checks/tiny\.a\.gating-\w+\.json", r"toggling\.svg")
 
 
@@ -124,7 +123,7 @@ def test_check_of_functions(probed, suite):
     probed.run("check", probed.by_program, "--map", "probing", "--task", suite, "--questions", 8)
     atlas = probed.atlas
     result = atlas.check("probing", suite, questions=8)
-    atlas.draw(result, atlas.load("probing"))
+    atlas.save_figures(result, atlas.load("probing"))
     endings = (r"masking\.svg", r"specificity\.svg", r"strengthening\.svg")
     probed.are_equal(*endings, r"checks/tiny\.steps\.probing-\w+\.json")
 
@@ -132,7 +131,7 @@ def test_check_of_functions(probed, suite):
 def test_compare(gated):
     gated.run("compare", gated.by_program, "--map", "a.gating", "--map", "ablation")
     atlas = gated.atlas
-    atlas.draw(atlas.compare("a.gating", "ablation"))
+    atlas.save_figures(atlas.compare("a.gating", "ablation"))
     gated.are_equal(r"\.comparison\.json", r"agreement\.svg")
 
 
@@ -141,7 +140,7 @@ def test_contrast(tmp_path_factory, tiny_folder, tasks, succeed, quick):
     words = ("--retain", tasks[0], "--forget", tasks[1])
     succeed("contrast", "--model", tiny_folder, *words, *FAST, "--out", twins.by_program)
     atlas = twins.atlas
-    atlas.draw(atlas.contrast([(tasks[0], tasks[1])], ha.Contrast(steps=3, batch_size=4)))
+    atlas.save_figures(atlas.contrast([(tasks[0], tasks[1])], ha.Contrast(steps=3, batch_size=4)))
     twins.are_equal(r"\.contrast\.json", r"contrast\.svg", r"maps/.*contrast.*\.nc")
 
 
@@ -152,11 +151,11 @@ def test_atlas(tmp_path_factory, tiny_folder, tasks, suite, succeed, quick, monk
     twins = make_twins(tmp_path_factory, "atlas", tiny_folder, succeed)
     succeed("atlas", "--quick", "--model", tiny_folder, "--out", twins.by_program)
     atlas = twins.atlas
-    atlas.draw(atlas.map(ha.Ablation(examples=8), tasks[0]))
+    atlas.save_figures(atlas.map(ha.Ablation(examples=8), tasks[0]))
     gating = ha.Gating(batch_size=8, steps=2)
-    atlas.draw(*[atlas.map(gating, task) for task in tasks])
+    atlas.save_figures(*[atlas.map(gating, task) for task in tasks])
     functions = atlas.map(ha.Probing(epochs=2), suite)
-    atlas.draw(functions, atlas.check(functions, suite, kind="probe"))
+    atlas.save_figures(functions, atlas.check(functions, suite, kind="probe"))
     twins.are_equal(r"heatmap\.svg", r"always-any\.svg", r"functions\.svg", r"\.probe\.json")
 
 
