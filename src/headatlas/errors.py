@@ -30,7 +30,15 @@ class EditError(HeadAtlasError):
 
 
 class TaskError(HeadAtlasError):
-    """A task is unknown, or its file or its examples cannot be used."""
+    """A task is unknown, or its file or its examples cannot be used.
+
+    >>> import headatlas as ha
+    >>> try:
+    ...     ha.Task.of("mine", [])
+    ... except ha.TaskError as error:
+    ...     print("TaskError")
+    TaskError
+    """
 
 
 class MapError(HeadAtlasError):
@@ -46,4 +54,9 @@ class PlotError(HeadAtlasError):
 
 
 class DivergedError(HeadAtlasError):
-    """The loss of a fit diverged; other seeds are unaffected."""
+    """The loss of a fit diverged; other seeds are unaffected.
+
+    >>> ha.Gating(learning_rate=(90.0, 90.0)).run(model, task)  # doctest: +SKIP
+    Traceback (most recent call last):
+    headatlas.errors.DivergedError: seed 0, fit of G: the loss rose from 2.1 to 9.4 nats ...
+    """

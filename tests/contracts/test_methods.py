@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 
+from headatlas.maps import combine
 from headatlas.methods import METHODS, Gating, Probing
 from headatlas.methods.contrast import Contrast
 from headatlas.tasks import Example, Task
@@ -86,9 +87,13 @@ def test_the_map_is_of_one_seed_and_names_its_origin(method, subject, tiny):
 
 
 def test_the_map_can_be_ranked(method, subject, tiny):
-    top = method.run(tiny, subject).top(3)
+    head_map = combine([method.run(tiny, subject, seed) for seed in range(2)])
+    top = head_map.top(3)
     assert set(top["rank"]) == {1, 2, 3}
     assert top["p"].between(0, 1).all()
+    assert (top["low"] <= top["score"]).all()
+    assert (top["score"] <= top["high"]).all()
+    assert head_map.ranking.correction.startswith("12 heads")
 
 
 def test_parts_are_plain_data_and_steps_are_reported(method, subject, tiny):

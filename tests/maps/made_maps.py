@@ -10,14 +10,16 @@ SEEDED = ("seed", "layer", "head")
 BY_FUNCTION = ("function", *SEEDED)
 
 
-def effects(values, error=0.1, questions=None, **facts) -> Map:
-    """A map of ablation; with four dimensions the first is the function."""
+def effects(values, error=0.1, questions=20, **facts) -> Map:
+    """A map of ablation; with four dimensions the first is the function, and `questions` may have
+    one number per function."""
     values = np.asarray(values, float)
     dims = BY_FUNCTION if values.ndim == 4 else SEEDED
-    names = {"seed": range(values.shape[-3])}
+    per_function = np.reshape(questions, (-1, 1)) if values.ndim == 4 else questions
+    counts = np.broadcast_to(per_function, values.shape[:-2])
+    names = {"seed": range(values.shape[-3]), "questions": (dims[:-2], counts)}
     if values.ndim == 4:
         names["function"] = [f"f{i}" for i in range(len(values))]
-        names["questions"] = (("function",), questions)
     return Map.of(
         {"effect": (dims, values), "effect_se": (dims, np.full_like(values, error))},
         {"model": "m", "task": "t", "method": "ablation", **facts},

@@ -8,11 +8,12 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy import stats
 
 from headatlas.errors import MapError
 from headatlas.maps import Map, aggregate
-from headatlas.maps.aggregate import next_interval
-from maps.made_maps import BY_FUNCTION, SEEDED, effects
+from headatlas.maps.aggregate import mean_bounds, next_interval
+from maps.made_maps import BY_FUNCTION, SEEDED, effects, importances
 
 numbers = st.floats(-1e6, 1e6, allow_nan=False)
 
@@ -83,6 +84,25 @@ def test_the_standard_error_is_right_where_seeds_share_their_questions():
     )
     reported = head_map.aggregate("mean")["effect_se"].to_numpy()
     assert np.sqrt(np.mean(reported**2)) == pytest.approx(means.mean(0).std(), rel=0.03)
+
+
+def test_of_p_values_the_largest_counts_whatever_the_rule():
+    p = np.array([0.01, 0.2, 0.03]).reshape(1, 3, 1, 1)
+    head_map = importances(np.ones_like(p), p)
+    for rule in ("mean", "median", "always", "any"):
+        assert head_map.aggregate(rule)["importance_p"].item() == 0.2
+
+
+def test_the_interval_of_a_mean_over_seeds_is_students():
+    values = np.random.default_rng(0).normal(size=(5, 2, 3))
+    values[:3, 0, 0] = np.nan
+    values[:4, 1, 2] = np.nan
+    bounds = mean_bounds(xr.DataArray(values, dims=SEEDED))
+    for layer, head in ((0, 0), (0, 1), (1, 0)):
+        own = values[:, layer, head]
+        known = stats.ttest_1samp(own[np.isfinite(own)], 0).confidence_interval(0.95)
+        assert bounds[:, layer, head].to_numpy() == pytest.approx([known.low, known.high])
+    assert np.isnan(bounds[:, 1, 2]).all()  # one seed
 
 
 def test_rules_other_than_the_mean_have_no_standard_error():

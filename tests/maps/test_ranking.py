@@ -18,7 +18,7 @@ FIRST = ["rank", "layer", "head", "score", "low", "high", "p", "significant"]
 
 def test_ablation_is_ranked_by_what_the_task_loses():
     values = [[[0.1, -2.0], [-0.3, np.nan]]]
-    table = effects(values, error=0.5, questions_used=11).to_dataframe()
+    table = effects(values, error=0.5, questions=11).to_dataframe()
     assert list(table)[:8] == FIRST
     assert list(zip(table["layer"], table["head"], strict=True)) == [(0, 1), (1, 0), (0, 0)]
     assert table["score"].tolist() == [2.0, 0.3, -0.1]
@@ -30,11 +30,22 @@ def test_ablation_is_ranked_by_what_the_task_loses():
     assert table["effect"].tolist() == [-2.0, -0.3, 0.1]
 
 
-def test_seeds_of_ablation_are_averaged_with_their_error():
-    head_map = effects([[[-1.0, 0.0]], [[-3.0, 0.0]]], error=0.1, questions_used=20)
-    table = head_map.to_dataframe()
-    assert table["score"][0] == 2.0
-    assert table["effect_se"][0] == pytest.approx(np.sqrt(0.01 + 2 / 2))
+def test_seeds_of_ablation_are_averaged_and_both_variances_count():
+    """Variance over questions 0.01 (19 degrees of freedom), between two seeds 2 / 2 (1)."""
+    head_map = effects([[[-1.0, 0.0]], [[-3.0, 0.0]]], error=0.1, questions=20)
+    first = head_map.to_dataframe().iloc[0]
+    assert (first["score"], first["seeds"]) == (2.0, 2)
+    assert first["effect_se"] == pytest.approx(np.sqrt(0.01 + 1))
+    df = 1.01**2 / (0.01**2 / 19 + 1)
+    half_width = stats.t.ppf(0.975, df) * np.sqrt(1.01)
+    assert (first["low"], first["high"]) == pytest.approx((2 - half_width, 2 + half_width))
+
+
+def test_without_the_number_of_questions_there_is_no_interval():
+    head_map = effects([[[-1.0, 0.0]]])
+    bare = Map(head_map.data.drop_vars("questions"), head_map.provenance)
+    assert bare.top()[["low", "high", "p"]].isna().all(axis=None)
+    assert bare.top()["score"].tolist() == [1.0, 0.0]
 
 
 def test_functions_of_ablation_have_their_own_questions_and_one_correction():
@@ -56,7 +67,9 @@ def test_gating_is_ranked_by_mean_facilitation():
     first, second = table.to_dict("records")
     assert (first["layer"], first["head"], first["role_always"]) == (0, 0, "facilitating")
     assert first["score"] == first["facilitation_mean"] == 0.75
-    assert 0.5 <= first["facilitation_low"] < 0.75 < first["facilitation_high"] <= 1.0
+    known = stats.ttest_1samp([1, 0.5] * 3, 0).confidence_interval(0.95)
+    assert first["facilitation_low"] == pytest.approx(known.low)
+    assert first["facilitation_high"] == pytest.approx(min(1.0, known.high))
     assert (first["low"], first["high"]) == (
         first["facilitation_low"],
         first["facilitation_high"],
@@ -65,12 +78,13 @@ def test_gating_is_ranked_by_mean_facilitation():
     assert second["role_any"] == "interfering"
 
 
-def test_few_seeds_have_no_interval_and_one_seed_no_evidence():
+def test_one_seed_has_no_interval_and_no_p_value():
     (row,) = gating_map([[[0.4]]], [[[0.6]]]).to_dataframe().to_dict("records")
     assert (row["seeds_facilitating"], row["seeds_interfering"]) == (1, 1)
     assert np.isnan(row["low"])
     assert np.isnan(row["facilitation_low"])
-    assert (row["p"], row["significant"]) == (1.0, False)
+    assert np.isnan(row["p"])
+    assert not row["significant"]
 
 
 def test_a_head_that_every_seed_needs_is_significant():
@@ -89,7 +103,7 @@ def test_contrast_is_ranked_by_closed_gates():
     assert table["gate_mean"].tolist() == pytest.approx([0.1, 0.5, 0.9])
 
 
-def test_probing_has_every_function_and_the_interval_of_the_next_seed():
+def test_probing_has_every_function_with_its_intervals():
     values = np.random.default_rng(0).random((2, 3, 2, 4))
     p = np.ones_like(values)
     p[0, :, 1, 1] = [0.01, 0.04, 0.02]
@@ -101,8 +115,10 @@ def test_probing_has_every_function_and_the_interval_of_the_next_seed():
     row = table.iloc[0]
     at = head_map["importance"].sel(function="f0", layer=row["layer"], head=row["head"])
     assert row["score"] == pytest.approx(float(at.mean())) == values[0].mean(0).max()
-    bounds = next_interval(at)
-    assert (row["low"], row["high"]) == pytest.approx(tuple(bounds.to_numpy()))
+    known = stats.ttest_1samp(at.to_numpy(), 0).confidence_interval(0.95)
+    assert (row["low"], row["high"]) == pytest.approx((known.low, known.high))
+    following = tuple(next_interval(at).to_numpy())
+    assert (row["next_seed_low"], row["next_seed_high"]) == pytest.approx(following)
     passed = table[table["significant"]]
     assert passed[["function", "layer", "head", "p"]].values.tolist() == [["f0", 1, 1, 0.04]]
     assert np.isnan(importances(values[:, :1]).to_dataframe()["low"]).all()
@@ -141,7 +157,18 @@ def test_a_map_of_one_seed_or_of_the_mean_is_ranked_too(head_map):
     )
 
 
+def test_a_map_says_how_it_ranks_heads():
+    values = np.random.default_rng(0).random((2, 3, 2, 4))
+    values[..., 1, 3] = np.nan
+    probing, by_function = importances(values), effects(-values)
+    assert probing.ranking.correction == "7 heads within each function"
+    assert by_function.ranking.correction == "7 heads × 2 functions"
+    gates = gating_map(values[0], values[1]).ranking
+    assert (gates.score, gates.correction) == ("mean facilitation over seeds", "7 heads")
+    assert gates.advice == "use more seeds"
+
+
 def test_a_map_without_importance_is_one_sentence():
     other = Map.of({"loss": (("layer", "head"), np.zeros((1, 2)))}, {})
-    with pytest.raises(MapError, match=r"no importance of heads can be read .* has loss"):
+    with pytest.raises(MapError, match="nothing about the importance of heads: it has loss"):
         other.to_dataframe()

@@ -13,7 +13,8 @@ from scipy.stats import binomtest
 
 import task_page
 from headatlas.errors import TaskError
-from headatlas.methods.baseline import BATCH_SIZE, Baseline, _share_interval, measure_baseline
+from headatlas.methods import baseline as baseline_module
+from headatlas.methods.baseline import Baseline, _share_interval, measure_baseline
 from headatlas.tasks import BUILT_IN, Example, Task, load_task
 
 ABOVE_CHANCE = [name for name in BUILT_IN if name not in ("commonsense", "english-french")]
@@ -95,15 +96,33 @@ def test_what_is_at_chance_and_what_is_not_known():
     assert "+1.00 nats per token likelier" in by_gain(gain_low=-0.1, gain_high=0.2).warning()
 
 
-def test_max_tokens_stops_between_batches(tiny):
+@pytest.mark.parametrize("max_tokens", [1, 300, 800, 1500])
+def test_max_tokens_limits_the_work(tiny, max_tokens, monkeypatch):
     task = numbers(400)
     whole = measure_baseline(tiny, task)
-    told = []
-    few = measure_baseline(tiny, task, max_tokens=1, progress=told.append)
-    assert few.examples == BATCH_SIZE < whole.examples
-    assert sum(told) == whole.examples  # what is left out is reported, so that a bar gets full
-    assert few == measure_baseline(tiny, task, max_tokens=1)
-    assert measure_baseline(tiny, task, max_tokens=10**9) == whole
+    asked = []
+    real = baseline_module._answer
+    monkeypatch.setattr(
+        baseline_module, "_answer", lambda model, batch: asked.extend(batch) or real(model, batch)
+    )
+    counts = []
+    few = measure_baseline(tiny, task, max_tokens=max_tokens, progress=counts.append)
+    assert 1 <= few.examples == len(asked) < whole.examples
+    assert sum(counts) == whole.examples  # what is left out is reported, so that a bar gets full
+    used = sum(
+        len(tiny.encode(example.prompt, ending))
+        for example, control in asked
+        for ending in {*example.choices, control}
+    )
+    longest = 3 * max(len(tiny.encode(example.prompt, " heads")) for example, _ in asked)
+    assert used <= max_tokens + longest
+    assert few.examples * longest + 2 * longest > max_tokens
+    assert all(example.target != control for example, control in asked)
+
+
+def test_many_tokens_are_no_limit(tiny):
+    task = numbers(40)
+    assert measure_baseline(tiny, task, max_tokens=10**9) == measure_baseline(tiny, task)
 
 
 def test_a_stored_baseline_comes_back(tiny):

@@ -52,7 +52,7 @@ def test_reading_features_refuses_it_too(broken):
 @pytest.mark.parametrize("seed", [-1, 1.5, "0", True, None])
 def test_seeds_that_are_no_whole_numbers_are_one_sentence(name, seed, tiny):
     method = METHODS[name]
-    with pytest.raises(HeadAtlasError, match="a seed is a whole number from 0 on, not"):
+    with pytest.raises(HeadAtlasError, match="seed must be a non-negative integer, not"):
         method().run(tiny, subject_of(method), seed)
 
 

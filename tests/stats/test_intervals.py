@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from headatlas.stats.clustered import mean_interval
-from headatlas.stats.intervals import Change, mean_change, share_interval
+from headatlas.stats.intervals import Change, mean_change, share_interval, welch_df
 
 
 @pytest.mark.parametrize(("right", "count"), [(0, 36), (1, 7), (10, 15), (15, 15), (300, 1000)])
@@ -33,6 +33,16 @@ def test_a_second_error_is_combined_as_in_welchs_test():
     names = [str(i) for i in range(30)]
     change = mean_change(values - others.mean(), names, stats.sem(others), len(others) - 1)
     assert (change.low, change.high) == pytest.approx((known.low, known.high))
+
+
+def test_degrees_of_freedom_are_welchs():
+    rng = np.random.default_rng(0)
+    one, other = rng.normal(0, 1, 12), rng.normal(0, 3, 7)
+    known = stats.ttest_ind(one, other, equal_var=False).df
+    parts = [(stats.sem(one) ** 2, 11), (stats.sem(other) ** 2, 6)]
+    assert float(welch_df(parts)) == pytest.approx(known)
+    assert float(welch_df([(2.0, 9), (0.0, 3)])) == pytest.approx(9)
+    assert welch_df([(np.array([2.0, 0.0]), 9), (np.array([0.0, 0.0]), 3)]).tolist() == [9.0, 1.0]
 
 
 def test_where_a_change_lies():

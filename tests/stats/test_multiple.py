@@ -13,6 +13,8 @@ def test_student_p_is_that_of_a_t_test():
     samples = np.random.default_rng(0).normal(0.3, 1, size=(12, 5))
     p = student_p(samples.mean(0), stats.sem(samples), df=11)
     np.testing.assert_allclose(p, stats.ttest_1samp(samples, 0).pvalue)
+    each = student_p(samples.mean(0), stats.sem(samples), df=np.full(5, 11.0))
+    np.testing.assert_allclose(each, p)
 
 
 def test_means_that_cannot_be_tested_have_no_p_value():

@@ -168,14 +168,15 @@ def _measure(
     for batch in batches:
         if max_tokens is not None and tokens >= max_tokens:
             break
-        if max_tokens is not None:
-            batch = _within(model, batch, max_tokens - tokens)
-        answers = _answer(model, [(example, next(controls)) for example in batch])
+        used = batch if max_tokens is None else _within(model, batch, max_tokens - tokens)
+        answers = _answer(model, [(example, next(controls)) for example in used])
         found += answers
-        examples += batch
+        examples += used
         tokens += sum(answer.tokens for answer in answers)
         if progress is not None:
-            progress(len(batch))
+            progress(len(used))
+        if len(used) < len(batch):  # the next control belongs to the question after these
+            break
     if progress is not None and len(examples) < len(everything):
         progress(len(everything) - len(examples))
     if not found:
