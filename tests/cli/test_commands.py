@@ -45,7 +45,7 @@ def test_ablate_writes_map_figure_and_record(headatlas, tiny_folder, task, tmp_p
     code, printed, _ = headatlas("ablate", "--model", tiny_folder, "--task", task, "--out", out)
     assert code == 0
     assert "0 units computed" in printed
-    assert "3 were there" in printed
+    assert "3 reused" in printed
 
     figure = tmp_path / "se.svg"
     code, printed, _ = headatlas("plot", out, "--variable", "effect_se", "--out", figure)
@@ -53,22 +53,22 @@ def test_ablate_writes_map_figure_and_record(headatlas, tiny_folder, task, tmp_p
     assert "standard error over questions" in figure.read_text()
 
 
-def test_five_heads_of_the_real_model_equal_zeroed_columns(
+def test_heads_of_the_real_model_equal_zeroed_columns(
     headatlas, embedded, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(reload, "load_model", lambda name, **how: embedded)
-    heads = [(0, 3), (5, 8), (12, 0), (20, 5), (29, 1)]
+    heads = [(0, 3), (12, 0), (29, 1)]
     named = ",".join(f"{layer}.{head}" for layer, head in heads)
     code, _, _ = headatlas(
-        "ablate", "--heads", named, "--examples", "8", "--no-baseline", "--out", tmp_path / "o"
+        "ablate", "--heads", named, "--examples", "4", "--no-baseline", "--out", tmp_path / "o"
     )
     assert code == 0
     head_map = load_map(next((tmp_path / "o" / "maps").glob("*.nc")))
-    assert int(np.isfinite(head_map["effect"]).sum()) == 5
+    assert int(np.isfinite(head_map["effect"]).sum()) == len(heads)
 
     from headatlas.tasks import load_task
 
-    examples = load_task("singular-plural").prompts(limit=8)
+    examples = load_task("singular-plural").prompts(limit=4)
     rows = [embedded.encode(each.prompt, each.target) for each in examples]
     plain = embedded.score(rows).mean().mean()
     for layer, head in heads:
@@ -85,10 +85,10 @@ def test_seeds_that_are_all_the_same_are_reported(headatlas, tiny_folder, task, 
     words = ["ablate", "--model", tiny_folder, "--task", task, "--heads", "0.0", "--seeds", 2]
     code, _, said = headatlas(*words, "--out", tmp_path / "o")
     assert code == 0
-    assert "all seeds are the same" in said
+    assert "all seeds give the same map" in said
     code, _, said = headatlas(*words, "--examples", 3, "--out", tmp_path / "p")
     assert code == 0
-    assert "all seeds are the same" not in said
+    assert "all seeds give the same map" not in said
 
 
 def test_doctor_prints_spec_checks_and_costs(headatlas, tiny_folder):
@@ -197,7 +197,7 @@ def test_an_interruption_is_reported_and_keeps_what_is_finished(
     code, printed, _ = headatlas("ablate", "--model", tiny_folder, "--task", task, "--out", out)
     assert code == 0
     assert "2 units computed" in printed
-    assert "1 were there" in printed
+    assert "1 reused" in printed
 
 
 def test_the_program_runs_as_a_module():

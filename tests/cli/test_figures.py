@@ -43,7 +43,7 @@ def test_every_figure_is_drawn_as_the_commands_drew_it_or_says_what_it_needs(
             assert re.search(
                 rf"the figure {name} shows one (gating )?map, and {study} holds", error
             )
-            assert re.search(r"choose one with --map from .*tiny\.a\.gating-", error)
+            assert re.search(r"choose one with --map .*tiny\.a\.gating-", error)
             code, _, error = headatlas(*words, "--map", ONE_MAP[name])
         assert code == 0, error
         assert path.stat().st_size > 1000
@@ -68,8 +68,8 @@ def test_a_figure_of_what_is_not_there_says_so(tmp_path, headatlas, tiny_folder,
     ("words", "sentence"),
     [
         (("--figure", "pie"), "no figure 'pie': there are heatmap, always-any,"),
-        (("--map", "gating"), "'gating' matches several maps: choose one of tiny.a.gating"),
-        (("--map", "patching"), "no map matches 'patching': choose one of tiny.a-not-b.contrast"),
+        (("--map", "gating"), "'gating' matches several: choose one of tiny.a.gating"),
+        (("--map", "patching"), "nothing matches 'patching': choose one of tiny.a-not-b.contrast"),
         (("--map", "ablation", "--variable", "size"), "size"),
         (("--figure", "toggling", "--palette", "blue-orange"), "palette"),
     ],

@@ -63,7 +63,7 @@ def test_running_again_computes_only_the_missing_seed(headatlas, gated, tiny_fol
     code, printed, _ = headatlas(*words)
     assert code == 0
     assert "1 unit computed" in printed
-    assert "1 were there" in printed
+    assert "1 reused" in printed
     assert path.read_bytes() == before
 
 
@@ -188,7 +188,7 @@ def test_leave_one_out_learns_from_the_others(headatlas, tiny_folder, tasks, tmp
         ),
         (
             ("gate", "--regularization", "0", "--out", "o"),
-            "the regularization λ is a positive number, not 0.0",
+            "the regularization λ must be positive, not 0.0",
         ),
         (
             ("gate", "--threshold", "1", "--out", "o"),
@@ -197,7 +197,7 @@ def test_leave_one_out_learns_from_the_others(headatlas, tiny_folder, tasks, tmp
         (("contrast", "--retain", "antonym", "--out", "o"), "every --retain needs a --forget"),
         (("check", "{gated}", "--task", "ioi"), "there is no such map of 'ioi' in"),
         (("check", "{gated}"), "the map of 'a' was made from a file: name it with --task"),
-        (("check", "{gated}", "--map", "x"), "no map matches 'x': choose one of tiny.a.gating"),
+        (("check", "{gated}", "--map", "x"), "nothing matches 'x': choose one of tiny.a.gating"),
         (
             ("export", "{gated}", "--task", "ioi", "--out", "m"),
             "no map of the task 'ioi' in",

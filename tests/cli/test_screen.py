@@ -58,7 +58,7 @@ def test_work_that_has_not_begun_does_not_guess(printed):
     with Display() as display:
         display(ha.Progress("gating of math", 0, 78))
         (line, *_) = wait_for_lines(printed)
-    assert line == "gating of math: 0 of 78, unknown left"
+    assert line == "gating of math: 0 of 78, time left unknown"
 
 
 @pytest.mark.parametrize("total", [0, 2])

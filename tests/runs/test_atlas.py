@@ -216,7 +216,7 @@ def test_any_part_of_a_name_finds_a_map(atlas, task):
     with pytest.raises(ha.HeadAtlasError) as several:
         atlas.load("task")
     assert all(name in str(several.value) for name in atlas.names)
-    with pytest.raises(ha.HeadAtlasError, match="no map matches 'patching': choose one of tiny"):
+    with pytest.raises(ha.HeadAtlasError, match="nothing matches 'patching': choose one of tiny"):
         atlas.load("patching")
     with pytest.raises(ha.HeadAtlasError, match=r"no map of the task 'math' in .*: it has task\."):
         atlas.maps(task="math")
@@ -229,7 +229,7 @@ def test_a_method_says_what_it_is_run_on(atlas, task, tmp_path):
         atlas.map(GATING, pairs)
     with pytest.raises(ha.HeadAtlasError, match=r"^contrast is run on pairs of tasks, not on 'ta"):
         atlas.map(ha.Contrast(), task)
-    with pytest.raises(ha.HeadAtlasError, match="the number of seeds is at least 1, not 0"):
+    with pytest.raises(ha.HeadAtlasError, match="seeds must be at least 1, not 0"):
         atlas.map(GATING, task, seeds=0)
     assert not (atlas.folder / "maps").exists()
 

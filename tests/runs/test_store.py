@@ -150,7 +150,9 @@ def test_a_part_of_a_name_is_enough_if_it_is_the_only_one():
     with pytest.raises(StoreError) as several:
         find_name("gating", names)
     assert str(several.value) == (
-        "'gating' matches several maps: choose one of m.math.gating-01, m.mathematics.gating-03."
+        "'gating' matches several: choose one of m.math.gating-01, m.mathematics.gating-03."
     )
-    with pytest.raises(StoreError, match=r"no map matches 'x': choose one of m\.math\.gating-01, "):
+    with pytest.raises(
+        StoreError, match=r"nothing matches 'x': choose one of m\.math\.gating-01, "
+    ):
         find_name("x", names)

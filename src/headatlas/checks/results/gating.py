@@ -51,7 +51,7 @@ class Curve:
 class Toggling:
     """Toggling curves of a map, and whether they have the signs that the scores predict.
 
-    `holds` has an entry per score: `None` where it inconclusive (no heads of that role, an
+    `holds` has an entry per score: `None` where it is inconclusive (no heads of that role, an
     interval that contains 0, or no fall to compare with).
     """
 
