@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headatlas.tasks import load_task
-from planted.variants import CRUCIAL, check_dead_heads, gate, plant, score_without, scores_of
+from planted.variants import CRUCIAL, check_dead_heads, plant, score_without, scores_of
 
 pytestmark = pytest.mark.long
 
@@ -13,16 +12,6 @@ pytestmark = pytest.mark.long
 @pytest.fixture(scope="module")
 def planted(embedded):
     return plant(embedded)
-
-
-@pytest.fixture(scope="module")
-def task():
-    return load_task("singular-plural")
-
-
-@pytest.fixture(scope="module")
-def gates(planted, task):
-    return gate(planted, task)
 
 
 def test_the_task_needs_every_crucial_head(planted, task):

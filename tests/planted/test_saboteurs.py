@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headatlas.checks.held_out import held_out
-from headatlas.tasks import load_task
-from planted.variants import SABOTEURS, check_dead_heads, gate, plant, score_without, scores_of
+from planted.variants import SABOTEURS, check_dead_heads, plant, score_without, scores_of
 
 pytestmark = pytest.mark.long
 
@@ -14,16 +13,6 @@ pytestmark = pytest.mark.long
 @pytest.fixture(scope="module")
 def planted(embedded):
     return plant(embedded, saboteurs=SABOTEURS)
-
-
-@pytest.fixture(scope="module")
-def task():
-    return load_task("singular-plural")
-
-
-@pytest.fixture(scope="module")
-def gates(planted, task):
-    return gate(planted, task)
 
 
 def test_saboteurs_do_harm_together_and_alone(planted, embedded, task):

@@ -18,13 +18,7 @@ CRUCIAL = ((0, 6), (1, 3), (8, 1), (20, 5))
 """The four heads whose removal hurts singular-plural most, by the model's ablation map."""
 
 SEEDS = range(3)
-LONGER = Gating(
-    steps=36,
-    batch_size=8,
-    learning_rate=(0.5, 0.1),
-    pushed_learning_rate=(0.5, 0.1),
-    beta2=0.999,
-)
+LONGER = Gating.published(steps=36, batch_size=8, learning_rate=(0.5, 0.1))
 """More updates with fewer questions, so that the role of every head is found in every seed."""
 
 D_HEAD = 64
