@@ -53,9 +53,7 @@ def test_ablate_writes_map_figure_and_record(headatlas, tiny_folder, task, tmp_p
     assert "standard error over questions" in figure.read_text()
 
 
-def test_heads_of_the_real_model_equal_zeroed_columns(
-    headatlas, embedded, tmp_path, monkeypatch
-):
+def test_heads_of_the_real_model_equal_zeroed_columns(headatlas, embedded, tmp_path, monkeypatch):
     monkeypatch.setattr(reload, "load_model", lambda name, **how: embedded)
     heads = [(0, 3), (12, 0), (29, 1)]
     named = ",".join(f"{layer}.{head}" for layer, head in heads)

@@ -282,3 +282,13 @@ def test_marks_of_a_check_are_joined_when_a_map_is_loaded_and_not_written_into_i
     assert path.read_bytes() == before
     atlas.map(method, suite, seeds=2)  # another map: the check was not of this one
     assert "causal" not in atlas.load("probing").data.coords
+
+
+def test_files_that_are_being_written_are_neither_maps_nor_results(atlas, task):
+    gates = atlas.map(GATING, task)
+    atlas.check(gates, task, questions=2)
+    for name in ("maps/.part-elsewhere-1-x.nc", "checks/.part-elsewhere-1-x.json"):
+        (atlas.folder / name).write_text("half")
+    assert atlas.names == [gates.name]
+    assert "1 map" in repr(atlas)
+    assert atlas.plot("toggling") is not None

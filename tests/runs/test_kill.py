@@ -42,11 +42,11 @@ def wait_for_a_unit(process, out):
 
 
 def units(out):
-    return {path.name: path.stat() for path in (out / "units").glob("*.nc")}
+    return {path.name: path.stat() for path in (out / "units").glob("[!.]*.nc")}
 
 
 def map_bytes(out):
-    (path,) = (out / "maps").glob("*.nc")
+    (path,) = (out / "maps").glob("[!.]*.nc")
     return path.read_bytes()
 
 

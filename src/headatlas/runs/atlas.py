@@ -75,7 +75,7 @@ class Atlas:
         self._source = ModelSource(name, device, dtype, attn_implementation, device_map, download)
 
     def __repr__(self) -> str:
-        count = len(list(self.store.maps.glob("*.nc")))
+        count = len(list(self.store.maps.glob("[!.]*.nc")))
         return f"<Atlas {self.folder}: {count} map{'' if count == 1 else 's'}>"
 
     @property

@@ -59,7 +59,7 @@ def stored_results(store: Store, maps: Mapping[str, Map]) -> dict[str, Result]:
     Damaged results, and those of a map that has changed since, are left out with a note.
     """
     results = {}
-    for path in sorted((store.folder / "checks").glob("*.json")):
+    for path in sorted((store.folder / "checks").glob("[!.]*.json")):
         content = store.read_json(f"checks/{path.name}")
         if content is None or content.get("kind") not in RESULTS:
             continue

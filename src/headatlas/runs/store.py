@@ -92,7 +92,7 @@ class Store:
         """The map files by name; a folder without any is a mistake worth a sentence."""
         if not self.folder.is_dir():
             raise StoreError(f"there is no folder {self.folder}.")
-        paths = sorted(self.maps.glob("*.nc"))
+        paths = sorted(self.maps.glob("[!.]*.nc"))
         if not paths:
             raise StoreError(f"there are no maps in {self.folder}: run a method first.")
         return {path.stem: path for path in paths}
