@@ -11,7 +11,7 @@ KINDS = ("Retrieval", "Inference", "Math Calculation")
 
 
 def write_suite(
-    path: Path, questions: int = 60, kinds: tuple[str, ...] = KINDS, **changes: Any
+    path: Path, questions: int = 40, kinds: tuple[str, ...] = KINDS, **changes: Any
 ) -> Path:
     """Questions of one step for every kind; `changes` are put into every row."""
     rng = random.Random(1)

@@ -35,7 +35,7 @@ PREFIX, SUFFIX, ROWS = 64, 8, 32
 ROUNDS = 7
 
 Side = Callable[[int], float]
-"""Makes so many updates and says how many seconds one took."""
+"""Makes a number of updates and gives the seconds that one took."""
 
 
 def few_shot_rows(model: Model) -> list[Tokens]:

@@ -172,7 +172,7 @@ def compare(ours: Reading, reference: Reading) -> Agreement:
 
 
 def write_float32(source: Path, target: Path) -> None:
-    """Write a GGUF anew with all weights in float32, so that llama.cpp computes in float32 too.
+    """Write a GGUF again with all weights in float32, so that llama.cpp computes in float32 too.
 
     With quantized weights it also rounds the activations to 8 bits, which moves probabilities.
     """

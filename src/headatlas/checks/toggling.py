@@ -92,7 +92,7 @@ def toggle(
 
 
 def verdicts(curves: list[Curve]) -> dict[str, bool | None]:
-    """Whether F falls, N rises and R stays flat beside F's fall; `None` where it is inconclusive."""
+    """Whether F falls, N rises and R stays flat beside F's fall; `None` if inconclusive."""
     by_score = {curve.score: curve for curve in curves}
     fall, rise, flat = (by_score[s] for s in ("facilitation", "interference", "irrelevance"))
     falls, rises = _has_sign(fall, -1), _has_sign(rise, 1)

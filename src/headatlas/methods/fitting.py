@@ -70,10 +70,10 @@ def check_learning_rate(rates: Any) -> None:
 
 
 def check_counts(method: str, **counts: Any) -> None:
-    """Raise unless every number given is a whole one from 1 on, or `None`."""
+    """Raise unless every number given is a positive integer."""
     for name, value in counts.items():
         whole = isinstance(value, int) and not isinstance(value, bool)
-        if value is not None and not (whole and value >= 1):
+        if not (whole and value >= 1):
             raise HeadAtlasError(f"{method} needs {name} of at least 1, not {value!r}.")
 
 

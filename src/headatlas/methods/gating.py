@@ -73,13 +73,9 @@ class Gating:
     subject: ClassVar[type] = Task
 
     def __post_init__(self) -> None:
-        check_counts(
-            self.name,
-            steps=self.steps,
-            pushed_steps=self.pushed_steps,
-            batch_size=self.batch_size,
-            patience=self.patience,
-        )
+        optional = {"pushed_steps": self.pushed_steps, "patience": self.patience}
+        given = {name: count for name, count in optional.items() if count is not None}
+        check_counts(self.name, steps=self.steps, batch_size=self.batch_size, **given)
         check_learning_rate(self.learning_rate)
         check_learning_rate(self.pushed_learning_rate)
         if not 0 <= self.beta2 < 1:

@@ -101,7 +101,7 @@ def _unfinished(maps: Sequence[Map]) -> list[str]:
 
 
 def _title(figure: Figure, words: str, inches: float) -> None:
-    """Centred words, so many inches below the upper edge."""
+    """Centred text, `inches` below the upper edge."""
     top = 1 - inches / figure.get_size_inches()[1]
     figure.text(0.5, top, words, ha="center", va="top", fontsize=9)
 
