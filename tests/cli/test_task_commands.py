@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+from headatlas.models.load import loader
+
 
 def test_show_prints_prompts_targets_and_token_counts(headatlas):
     code, printed, _ = headatlas("task", "show", "antonym:instruction", "--n", 2)
@@ -82,7 +84,8 @@ def test_mistakes_are_one_sentence(headatlas, arguments, sentence):
     assert sentence in said
 
 
-def test_baseline_prints_accuracy_and_chance(headatlas):
+def test_baseline_prints_accuracy_and_chance(headatlas, embedded, monkeypatch):
+    monkeypatch.setattr(loader, "load_model", lambda name, **how: embedded)
     code, printed, _ = headatlas(
         "task", "baseline", "--task", "capitalize", "--task", "commonsense", "--examples", 12,
         "--json",
@@ -115,8 +118,8 @@ def test_markup_in_a_file_is_text(headatlas, tmp_path):
     assert "[red]a b" in printed
 
 
-def test_a_terminal_that_knows_ascii_alone(tmp_path):
-    words = ["task", "show", "country-capital", "-n", "60"]
+def test_a_terminal_that_knows_ascii_alone(tiny_folder):
+    words = ["task", "show", "country-capital", "-n", "60", "--model", str(tiny_folder)]
     done = subprocess.run(
         [sys.executable, "-m", "headatlas", *words],
         env={**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii"},

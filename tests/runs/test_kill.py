@@ -12,14 +12,14 @@ import pytest
 
 from small_things import save_tiny_folder, write_task
 
-LAYERS = 10
+LAYERS = 8
 
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kill")
     save_tiny_folder(folder / "model", layers=LAYERS)
-    write_task(folder / "task.jsonl", count=100)
+    write_task(folder / "task.jsonl", count=40)
     return folder
 
 

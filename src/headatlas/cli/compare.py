@@ -66,7 +66,7 @@ def show_comparison(comparison: ha.Comparison) -> None:
             " – ".join(shortened(name, 30) for name in row.pair),
             f"{row.spearman:+.2f}",
             f"{row.low:+.2f} … {row.high:+.2f}",
-            f"{row.within:+.2f}",
+            f"{row.within:+.2f}" if row.within == row.within else "–",
             f"{row.top_overlap:.0%}",
         )
     if not any(row.function for row in comparison.rows):

@@ -10,7 +10,7 @@ import psutil
 import typer
 
 from headatlas.cli import options as given
-from headatlas.cli.screen import duration, name_files, note, say, shortened, stdout, table
+from headatlas.cli.screen import duration, name_files, say, shortened, stdout, table
 
 if TYPE_CHECKING:
     import headatlas as ha
@@ -58,6 +58,13 @@ def finish(atlas: ha.Atlas, maps: Sequence[ha.Map], *, threshold: float = 0.5) -
             f"unit{'' if count == 1 else 's'} computed{reused} ({duration(record['seconds'])})"
         )
     say(f"{duration(time.time() - psutil.Process().create_time())} in total")
+    for head_map in maps:
+        facts = head_map.provenance
+        if "task_accuracy" in facts:
+            say(
+                f"{facts['task']}: the untouched model gets {facts['task_accuracy']:.0%} right "
+                f"(chance {facts['task_chance']:.0%})"
+            )
     for line in atlas.summary(*maps, threshold=threshold):
         say(line)
     for head_map in maps:
@@ -69,17 +76,19 @@ def show_top(head_map: ha.Map, n: int = 10) -> None:
     """Print the most important heads of a map."""
     rows, ranking, facts = head_map.top(n), head_map.ranking, head_map.provenance
     say("")
-    say(f"Most important heads of {facts.get('task')} by {facts.get('method')}: {ranking.score}")
+    mark = f" (UNFINISHED: {facts['unfinished']})" if "unfinished" in facts else ""
+    say(
+        f"Most important heads of {facts.get('task')} by {facts.get('method')}{mark}: "
+        f"{ranking.score}"
+    )
     if "function" in rows:
         _show_functions(rows)
     else:
         _show_heads(rows)
     if rows["significant"].any():
-        say(f"* p ≤ 0.05, corrected for {ranking.correction}")
-    else:
+        say(f"* p ≤ 0.05, corrected for {ranking.correction} (intervals are not corrected)")
+    elif not mark:
         say(f"No head passes the correction for {ranking.correction}: {ranking.advice}.")
-    if "unfinished" in facts:
-        note(f"this map is unfinished: it has {facts['unfinished']}")
 
 
 def _show_heads(rows: Any) -> None:

@@ -115,11 +115,15 @@ class Map:
             dim: [label] if dim in HEAD_DIMS and np.isscalar(label) else label
             for dim, label in labels.items()
         }
+        for dim in kept:
+            if dim not in self.data.dims:
+                have = ", ".join(map(str, self.data.dims))
+                raise MapError(f"this map has no dimension '{dim}': it has {have}.")
         try:
             return Map(self.data.sel(kept), self.provenance)
-        except (KeyError, ValueError, IndexError) as error:
-            detail = str(error.args[0] if error.args else error)
-            raise MapError(f"nothing at {labels} in this map: {detail}.") from error
+        except (KeyError, ValueError, IndexError, TypeError):
+            have = "; ".join(f"{dim} {_span(self.data, dim)}" for dim in kept)
+            raise MapError(f"nothing at {labels} in this map: it has {have}.") from None
 
     def aggregate(self, rule: str, dim: str = "seed", *, skip_missing: bool = False) -> Map:
         """The map with one dimension aggregated: mean, median, always (min) or any (max).
@@ -188,6 +192,12 @@ class Map:
         from headatlas.plots import default_figure, figure_html
 
         return f"<p>{escape(repr(self))}</p>{figure_html(default_figure(self), self)}"
+
+
+def _span(data: xr.Dataset, dim: str) -> str:
+    """The labels of a dimension, as a message shows them."""
+    labels = [str(label) for label in data[dim].to_numpy()]
+    return ", ".join(labels) if len(labels) <= 12 else f"{labels[0]} to {labels[-1]}"
 
 
 def head_coordinates(

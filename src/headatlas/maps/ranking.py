@@ -70,6 +70,8 @@ def ranked_table(head_map: Map, threshold: float = THRESHOLD) -> pd.DataFrame:
     """
     table = _TABLES[importance_of(head_map).variable]
     rows = table(_with_seeds(head_map), threshold)
+    if "unfinished" in head_map.provenance:
+        rows["p"] = np.nan  # the heads that are missing would count in the correction
     rows["significant"] = rows["p"] <= LEVEL
     first = [name for name in STANDARD if name in rows]
     return rows[[*first, *(name for name in rows if name not in STANDARD)]]
@@ -77,8 +79,8 @@ def ranked_table(head_map: Map, threshold: float = THRESHOLD) -> pd.DataFrame:
 
 def top_heads(head_map: Map, n: int = 10) -> pd.DataFrame:
     """The first `n` rows of the ranked table, per function where there are functions."""
-    if n < 1:
-        raise MapError(f"the number of heads to show must be at least 1, not {n}.")
+    if not isinstance(n, int) or n < 1:
+        raise MapError(f"the number of heads to show must be at least 1, not {n!r}.")
     table = ranked_table(head_map)
     table = table[[name for name in table if name in (*STANDARD, "role_always", "role_any")]]
     return table[table["rank"] <= n].reset_index(drop=True)

@@ -53,8 +53,8 @@ class Ablation:
     def __post_init__(self) -> None:
         if self.heads is not None:
             object.__setattr__(self, "heads", _as_heads(self.heads))
-        if self.examples is not None and self.examples < 2:
-            raise HeadAtlasError(f"ablation needs at least 2 examples, not {self.examples}.")
+        if self.examples is not None and not (type(self.examples) is int and self.examples >= 2):
+            raise HeadAtlasError(f"ablation needs at least 2 examples, not {self.examples!r}.")
 
     def settings(self) -> dict[str, Any]:
         only = {"by_function": True} if self.by_function else {}

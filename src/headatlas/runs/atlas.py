@@ -120,6 +120,10 @@ class Atlas:
         `baseline` (what the untouched model scores on the task) tells whether the map warns of a
         task that the model cannot do. Writes the map, a table of its heads, and `run.json`.
         """
+        if isinstance(method, type) or not callable(getattr(method, "run", None)):
+            raise HeadAtlasError(
+                f"a method is an object such as Gating() or Ablation(), not {method!r}."
+            )
         subject = task if isinstance(task, TaskPairs) else self._task(task)
         if not isinstance(subject, method.subject):
             wanted = "pairs of tasks" if method.subject is TaskPairs else "one task"
@@ -201,6 +205,11 @@ class Atlas:
             return task
         return load_task(task, download=self._source.download)
 
+    def _pair(self, pair: tuple[TaskLike, TaskLike]) -> tuple[Task, Task]:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise HeadAtlasError(f"a contrast takes pairs (retain, forget), not {pair!r}.")
+        return self._task(pair[0]), self._task(pair[1])
+
     def task_of(self, head_map: Map, task: TaskLike | None = None) -> Task:
         """The task that a map was made from: the given one, or a built-in one of its name."""
         given = [] if task is None else [self._task(task)]
@@ -279,7 +288,7 @@ class Atlas:
         if pairs is None:
             groups = contrasting.published_groups()
         else:
-            groups = [[(self._task(kept), self._task(lost)) for kept, lost in pairs]]
+            groups = [[self._pair(pair) for pair in pairs]]
         leave_out = pairs is None if leave_one_out is None else leave_one_out
         return contrasting.contrast(self, groups, method or Contrast(), seeds, leave_out)
 

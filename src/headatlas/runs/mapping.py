@@ -49,8 +49,8 @@ def compute_map(
     progress: Callback | None,
 ) -> Computed:
     """The map of a task for a number of seeds: units that are there are used, others computed."""
-    if seeds < 1:
-        raise HeadAtlasError(f"seeds must be at least 1, not {seeds}.")
+    if type(seeds) is not int or seeds < 1:
+        raise HeadAtlasError(f"seeds must be at least 1, not {seeds!r}.")
     start = time.perf_counter()
     began = datetime.now(UTC).isoformat(timespec="seconds")
     units = cut(model, task, method, range(seeds))

@@ -134,6 +134,7 @@ class Store:
 
 def find_name(part: str, names: Sequence[str]) -> str:
     """The one name that contains `part`, which may be the whole name."""
+    part = str(part)
     if part in names:
         return part
     matches = [name for name in names if part.casefold() in name.casefold()]

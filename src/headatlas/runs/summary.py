@@ -61,8 +61,8 @@ def _gating(head_map: Map, threshold: float) -> Iterator[str]:
         shown = [f"{layer}.{head} ({f}/{n})" for layer, head, f, n in unstable[:UNSTABLE_SHOWN]]
         more = ", …" if len(unstable) > UNSTABLE_SHOWN else ""
         yield (
-            f"{task}: {len(unstable)} heads facilitate in some seeds and interfere in others: "
-            f"{', '.join(shown)}{more}"
+            f"{task}: {len(unstable)} heads facilitate in some seeds and interfere in others "
+            f"(number of seeds of each): {', '.join(shown)}{more}"
         )
 
 
