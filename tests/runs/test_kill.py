@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
-import sys
 import time
 
 import pytest
 
 from small_things import save_tiny_folder, write_task
+from started_programs import start_program
 
 LAYERS = 8
 
@@ -24,20 +22,20 @@ def work(tmp_path_factory):
 
 
 def start(work, out):
-    arguments = ["ablate", "--model", work / "model", "--task", work / "task.jsonl", "--out", out]
-    return subprocess.Popen(
-        [sys.executable, "-m", "headatlas", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+    words = ("ablate", "--model", work / "model", "--task", work / "task.jsonl", "--out", out)
+    return start_program(work / f"{out.name}.log", *words)
+
+
+def finish(work, out, process):
+    """Wait for the end of a run that is not disturbed."""
+    process.join(timeout=300)
+    assert process.exitcode == 0, (work / f"{out.name}.log").read_text()
 
 
 def wait_for_a_unit(process, out):
     """Wait until a unit more is stored, or the process has ended."""
     before = len(units(out))
-    while process.poll() is None and len(units(out)) == before:
+    while process.is_alive() and len(units(out)) == before:
         time.sleep(0.001)
 
 
@@ -52,11 +50,11 @@ def map_bytes(out):
 
 @pytest.fixture(scope="module")
 def undisturbed(work):
+    out = work / "undisturbed"
+    start_program(work / "version.log", "--version").join()  # loads the libraries
     began = time.monotonic()
-    process = start(work, work / "undisturbed")
-    output, _ = process.communicate(timeout=300)
-    assert process.returncode == 0, output
-    return map_bytes(work / "undisturbed"), time.monotonic() - began
+    finish(work, out, start(work, out))
+    return map_bytes(out), time.monotonic() - began
 
 
 def kill_again_and_again(work, out, wanted, usual, kills):
@@ -70,10 +68,10 @@ def kill_again_and_again(work, out, wanted, usual, kills):
             wait_for_a_unit(process, out)
         else:
             time.sleep(moments.uniform(0.1, 0.7 * usual))
-        if process.poll() is None:
+        if process.is_alive():
             process.kill()
             counts.append(len(units(out)))
-        process.communicate()
+        process.join()
         now = units(out)
         for name, before in finished.items():
             assert now[name].st_ino == before.st_ino, f"{name} was computed again"
@@ -82,9 +80,7 @@ def kill_again_and_again(work, out, wanted, usual, kills):
             break
     assert len(counts) == kills
     assert any(0 < count < LAYERS for count in counts), "no kill fell among the units"
-    process = start(work, out)
-    output, _ = process.communicate(timeout=300)
-    assert process.returncode == 0, output
+    finish(work, out, start(work, out))
     assert map_bytes(out) == wanted
     assert len(units(out)) == LAYERS
     assert all(units(out)[name].st_ino == before.st_ino for name, before in finished.items())
@@ -102,8 +98,6 @@ def test_twenty_kills(work, undisturbed):
 
 def test_two_processes_on_one_folder(work, undisturbed):
     out = work / "together"
-    processes = [start(work, out) for _ in range(2)]
-    for process in processes:
-        output, _ = process.communicate(timeout=300)
-        assert process.returncode == 0, output
+    for process in [start(work, out) for _ in range(2)]:
+        finish(work, out, process)
     assert map_bytes(out) == undisturbed[0]
