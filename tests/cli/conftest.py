@@ -81,6 +81,35 @@ def quick_output_in_module():
         yield
 
 
+@pytest.fixture
+def continues(headatlas, monkeypatch):
+    """Press Ctrl-C in a check, and see that the same command then computes only what is missing."""
+
+    def check(words, folder, name, places, at):
+        """`places` are the modules that call the function `name`; its call number `at` is hit."""
+        calls, plain = [], getattr(places[0], name)
+
+        def counted(*given):
+            calls.append(given)
+            if len(calls) == at:
+                raise KeyboardInterrupt
+            return plain(*given)
+
+        for place in places:
+            monkeypatch.setattr(place, name, counted)
+        code, _, error = headatlas(*words)
+        assert code == 1
+        assert "the same command continues from there" in error
+        assert headatlas(*words)[0] == 0
+        whole = len(calls)
+        assert whole > at
+        (folder / "checks").rename(folder / "elsewhere")
+        assert headatlas(*words)[0] == 0
+        assert len(calls) == whole
+
+    return check
+
+
 @pytest.fixture(scope="session")
 def tasks(tmp_path_factory):
     """Two task files."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
+from pathlib import Path
 
 import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
+from headatlas.checks import held_out, toggling
 from headatlas.maps import load_map
 from headatlas.models.edit import Edit
 from headatlas.models.load.loader import load_model
@@ -105,32 +108,10 @@ def test_check_writes_what_it_finds(headatlas, gated, tasks):
     assert "was checked before" not in " ".join(error.split())
 
 
-def test_an_interrupted_check_continues(headatlas, tiny_folder, tasks, tmp_path, monkeypatch):
-    from headatlas.checks import held_out, toggling
-
-    words = ("gate", "--model", tiny_folder, "--task", tasks[0], "--out", tmp_path, *FAST)
-    assert headatlas(*words)[0] == 0
-    asked = []
-    plain = held_out.answer
-
-    def counted(*given):
-        asked.append(given)
-        if len(asked) == 20:
-            raise KeyboardInterrupt
-        return plain(*given)
-
-    monkeypatch.setattr(held_out, "answer", counted)
-    monkeypatch.setattr(toggling, "answer", counted)
-    words = ("check", tmp_path, "--task", tasks[0], "--questions", "4")
-    code, _, error = headatlas(*words)
-    assert code == 1
-    assert "the same command continues from there" in error
-    assert headatlas(*words)[0] == 0
-    whole = len(asked)
-    for path in (tmp_path / "checks").iterdir():
-        path.unlink()
-    assert headatlas(*words)[0] == 0
-    assert len(asked) == whole
+def test_an_interrupted_check_continues(gated, tasks, tmp_path, continues):
+    copied = Path(shutil.copytree(gated[0], tmp_path / "copied"))
+    words = ("check", copied, "--task", tasks[0], "--questions", "6")
+    continues(words, copied, "answer", (held_out, toggling), at=20)
 
 
 @pytest.mark.parametrize("hard", [False, True])

@@ -115,24 +115,9 @@ def test_more_questions_than_there_are_are_measured_once(headatlas, tiny_folder,
     assert marked.data["causal"].dims == ("function",)
 
 
-def test_an_interrupted_check_continues(headatlas, suite, copied, monkeypatch):
-    passes = []
-    plain = functions.answer_steps
-
-    def counted(*given):
-        passes.append(given)
-        if len(passes) == 4:
-            raise KeyboardInterrupt
-        return plain(*given)
-
-    monkeypatch.setattr(functions, "answer_steps", counted)
+def test_an_interrupted_check_continues(suite, copied, continues):
     words = ("check", copied, "--task", suite, "--questions", "8")
-    assert headatlas(*words)[0] == 1
-    assert headatlas(*words)[0] == 0
-    whole = len(passes)
-    (copied / "checks").rename(copied / "elsewhere")
-    assert headatlas(*words)[0] == 0
-    assert len(passes) == whole
+    continues(words, copied, "answer_steps", (functions,), at=4)
 
 
 @pytest.mark.parametrize(
