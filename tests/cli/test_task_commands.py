@@ -43,7 +43,7 @@ def test_check_reports_line_by_line(headatlas, tmp_path):
     assert code == 2
     assert "line 2, column 'prompt': is 3, but should be text" in printed
     assert "line 3, column 2: not JSON" in printed
-    assert "2 wrong" in printed
+    assert "2 problems: a run would refuse" in printed
     code, printed, _ = headatlas("task", "check", path, "--json")
     assert code == 2
     assert json.loads(printed)[str(path)]["problems"] == 2
@@ -56,7 +56,7 @@ def test_check_of_a_sound_file(headatlas, tiny_folder, tmp_path):
     code, printed, _ = headatlas("task", "check", path, "--model", tiny_folder)
     assert code == 0
     assert "examples: 2, of 2 different questions" in printed
-    assert "1 do not fit the model's context" in printed
+    assert "too long for the model's context even alone, left out by a run: 1" in printed
     assert "sound" in printed
 
 

@@ -45,6 +45,7 @@ def edited_logits(model, ids, gate):
         return model.hf(ids).logits
 
 
+@pytest.mark.long
 def test_the_real_model_exported_equals_the_edited_one(embedded, tmp_path):
     gate = torch.rand(30, 9, generator=torch.Generator().manual_seed(0)) ** 0.1
     gate[3, 4] = 0.0

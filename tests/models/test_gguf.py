@@ -99,6 +99,7 @@ def load_in_process(path, cache, results):
     results.put(load_model(str(path)).fingerprint)
 
 
+@pytest.mark.long
 def test_two_processes_may_convert_at_once(own_cache, tmp_path):
     path = write_gguf(tmp_path / "small.gguf")
     context = multiprocessing.get_context("spawn")

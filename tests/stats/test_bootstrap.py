@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import xarray as xr
 
+from headatlas.maps.aggregate import mean_bounds
 from headatlas.stats.bootstrap import resamples
 
 
@@ -25,6 +27,16 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say():
     sampled = resamples((values,), np.mean, draws=400, seed=0, axis=0)
     low, high = np.quantile(sampled, [0.025, 0.975], axis=-1)
     assert 0.90 < np.mean((low <= 0) & (high >= 0)) < 0.98
+
+
+def test_of_five_values_they_cover_too_seldom_and_students_do_not():
+    """Why intervals over seeds are Student's."""
+    values = np.random.default_rng(0).normal(size=(5, 2000))
+    sampled = resamples((values,), np.mean, draws=400, seed=0, axis=0)
+    low, high = np.quantile(sampled, [0.025, 0.975], axis=-1)
+    assert 0.78 < np.mean((low <= 0) & (high >= 0)) < 0.86
+    bounds = mean_bounds(xr.DataArray(values, dims=("seed", "head")))
+    assert 0.93 < float(((bounds[0] <= 0) & (bounds[1] >= 0)).mean()) < 0.97
 
 
 def test_the_same_seed_gives_the_same_resamples():

@@ -20,6 +20,14 @@ def test_a_head_that_is_first_in_ten_seeds_passes():
     assert (np.delete(p, 17) > 0.05).all()
 
 
+def test_three_seeds_are_too_few_where_many_heads_score_near_one():
+    """By chance 270 × 0.3³ = 7 heads are near 1 in all of three seeds, 0.002 in all of ten."""
+    scores = (np.random.default_rng(0).uniform(size=(10, 270)) < 0.3).astype(float)
+    scores[:, 17] = 1.0
+    assert consistency_p(scores[:3])[17] > 0.95
+    assert consistency_p(scores)[17] < 0.01
+
+
 def test_a_head_that_is_first_in_one_seed_does_not_pass():
     scores = np.zeros((10, 270))
     scores[np.arange(10), np.arange(10)] = 1.0

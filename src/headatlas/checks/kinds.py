@@ -10,7 +10,7 @@ from headatlas.checks.context import CheckContext
 from headatlas.checks.functions import check_functions, function_passes
 from headatlas.checks.gating import check_gating, gating_passes
 from headatlas.checks.probe import check_probe
-from headatlas.checks.results import FunctionCheck, GatingCheck, ProbeReport, Result
+from headatlas.checks.results import FunctionCheck, GatingCheck, MapCheck, ProbeReport
 from headatlas.maps.functions import is_probing
 from headatlas.maps.roles import is_gating
 from headatlas.methods.features import Reading
@@ -29,8 +29,8 @@ class CheckKind:
     """
 
     suits: Callable[[Map], bool]
-    result: type[Result]
-    run: Callable[[CheckContext], Result]
+    result: type[MapCheck]
+    run: Callable[[CheckContext], MapCheck]
     passes: Callable[[Map], int]
     suffix: str = ""
     version: int = 1

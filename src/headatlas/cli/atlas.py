@@ -35,7 +35,7 @@ def atlas(
     ] = None,
     model: given.ModelOptions,
 ) -> None:
-    """Map a model with the built-in settings: heads removed one by one, heads gated, heads probed.
+    """Map a model with the built-in tasks and settings.
 
     Ablation shows what removing each head does to a word task; gating shows which heads arithmetic
     and syntax need and which get in their way, always (in every seed) and in any; probing shows

@@ -29,7 +29,7 @@ def check(
     model: given.StoredModelOptions,
     files: given.FileOptions,
 ) -> None:
-    """Is a map true? Causal checks of the gating and probing maps in a folder, on test questions.
+    """Is a map true? Causal checks on test questions.
 
     Gating. Toggling: heads are switched in the order of each score, starting from G⁺; the target's
     log-probability should fall for facilitation, rise for interference and stay for irrelevance.

@@ -14,11 +14,12 @@ def compare(
     *,
     map_name: given.MapNames = None,
 ) -> None:
-    """How far do maps agree? Rank correlation over heads, and shared top heads, with intervals.
+    """How far do maps agree?
 
-    Any two maps of models with the same layers and heads: two methods, two tasks, two models. Seeds
-    are averaged and signs aligned, so that larger always means more important. Without --map, all
-    pairs of maps in the folder are compared.
+    Rank correlation over heads and shared top heads, with intervals, of any two maps of models with
+    the same layers and heads: two methods, two tasks, two models. Seeds are averaged and signs
+    aligned, so that larger always means more important. Without --map, all pairs of maps in the
+    folder are compared.
 
     \b
     Examples:

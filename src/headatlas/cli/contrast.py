@@ -68,8 +68,10 @@ def contrast(
         )
     pairs = None
     if retain and forget:
-        names = zip(retain, forget, strict=True)
-        pairs = [tuple(files.load(name, model.download) for name in pair) for pair in names]
+        kept, lost = (
+            [files.load(name, model.download) for name in names] for names in (retain, forget)
+        )
+        pairs = list(zip(kept, lost, strict=True))
     changes: dict[str, Any] = {
         "steps": steps,
         "batch_size": batch_size,
@@ -80,7 +82,7 @@ def contrast(
     changes = {name: value for name, value in changes.items() if value is not None}
     with model.atlas(out) as atlas:
         method = ha.Contrast.published(**changes) if schedule == "paper" else ha.Contrast(**changes)
-        result = atlas.contrast(pairs, method, seeds, leave_one_out=leave_one_out or None)  # type: ignore[arg-type]
+        result = atlas.contrast(pairs, method, seeds, leave_one_out=leave_one_out or None)
         maps = [atlas.load(name) for name in result.maps]
         atlas.save_figures(result)
     show_contrasts(result)

@@ -16,9 +16,10 @@ from headatlas.cli.screen import duration, size, stdout, waiting
 
 
 def doctor(*, as_json: given.Json = False, model: given.ModelOptions) -> None:
-    """Show what a model is made of, whether its heads can be edited, and what work will cost.
+    """Check whether the heads of a model can be edited.
 
-    The exit code is 2 if a check fails.
+    Also shows what the model is made of and what work will cost. The exit code is 2 if a check
+    fails.
 
     \b
     Examples:

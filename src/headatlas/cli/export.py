@@ -39,10 +39,10 @@ def export(
     model: given.StoredModelOptions,
     files: given.FileOptions,
 ) -> None:
-    """Fold learned gates into the weights: an ordinary checkpoint that any loader runs.
+    """Fold learned gates into the weights of a checkpoint.
 
-    Its model card says what was done, and what the gates do to the task on test questions that
-    were used neither by the fits nor to choose the seed.
+    Any loader runs it. Its model card says what was done, and what the gates do to the task on test
+    questions that were used neither by the fits nor to choose the seed.
 
     \b
     Examples:

@@ -94,7 +94,7 @@ def gate(
     model: given.ModelOptions,
     files: given.FileOptions,
 ) -> None:
-    """Learn a gate on every head: which heads does a task need, and which get in its way?
+    """Learn a gate on every head: which ones does a task need?
 
     Three fits per seed (free, pushed on, pushed off) give every head its facilitation F, its
     interference N and its irrelevance R. Writes a map per task, a ranked table of all heads, and

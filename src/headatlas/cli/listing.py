@@ -32,7 +32,7 @@ OWN_TASKS = {
 
 
 def list_things(kind: Annotated[Kind, typer.Argument(help="What to list.")]) -> None:
-    """List what there is: available models, built-in tasks, methods, figures.
+    """List available models, built-in tasks, methods or figures.
 
     \b
     Example:

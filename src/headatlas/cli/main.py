@@ -36,6 +36,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # its tables cut long names of options at 80 columns
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("atlas")(grouped(atlas.atlas))
@@ -51,7 +52,10 @@ app.command("export")(grouped(export.export))
 app.command("doctor")(grouped(doctor.doctor))
 app.command("list")(grouped(listing.list_things))
 
-task = typer.Typer(help="Inspect tasks: show prompts, check a file, measure the untouched model.")
+task = typer.Typer(
+    help="Inspect a task: its prompts, its file, its baseline.",
+    rich_markup_mode=None,
+)
 task.command("show")(grouped(task_show.show))
 task.command("check")(grouped(task_check.check))
 task.command("baseline")(grouped(task_baseline.baseline))

@@ -60,7 +60,7 @@ def probe(
     model: given.ModelOptions,
     files: given.FileOptions,
 ) -> None:
-    """Map cognitive functions: which heads tell a probe what kind of thinking a step needs?
+    """Map cognitive functions: which heads matter for which of them?
 
     Reads every head's output at the answers, trains a probe on train questions, takes the
     importance of every head for every function from the select questions, and scores the probe on

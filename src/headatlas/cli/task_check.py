@@ -58,7 +58,7 @@ def check(
 
 
 def _print(name: str, report: ha.FileReport) -> None:
-    say(f"{name}: {report.format}")
+    say(f"{name}: format '{report.format}'")
     for problem in report.shown:
         mark, style = ("left out", "yellow") if problem.skipped else ("wrong", "red")
         say(f"  {mark:8} {problem}", style)
@@ -66,7 +66,8 @@ def _print(name: str, report: ha.FileReport) -> None:
     if more > 0:
         say(f"  … and {more:,} more")
     say(f"  examples: {report.examples:,}, of {report.questions:,} different questions")
-    say(f"  the longest has {report.longest:,} characters")
+    if report.examples:
+        say(f"  the longest has {report.longest:,} characters")
     facts = {
         "by split": report.splits,
         "by function": report.functions,
@@ -83,18 +84,19 @@ def _print(name: str, report: ha.FileReport) -> None:
         if count:
             say(f"  {count:,} {what}")
     for count, what in (
-        (report.repeated, f"repeat an earlier prompt: {', '.join(report.repeats)}"),
-        (report.crossing, "are in another split than their question; a run leaves them out"),
-        (report.too_long, "do not fit the model's context, even alone; a run leaves them out"),
-        (report.without_space, "have no space between prompt and target (they are joined as is)"),
+        (report.repeated, f"repeated prompts ({', '.join(report.repeats)})"),
+        (report.crossing, "in another split than their question, left out by a run"),
+        (report.too_long, "too long for the model's context even alone, left out by a run"),
+        (report.without_space, "without a space between prompt and target, joined as they are"),
     ):
         if count:
-            say(f"  note: {count:,} {what}")
+            say(f"  note: {what}: {count:,}")
     for warning in report.warnings:
         say(f"  note: {warning}", "yellow")
     if report.problems:
-        say(f"  {report.problems:,} wrong: a run would refuse this file", "red")
+        number = f"{report.problems:,} problem{'' if report.problems == 1 else 's'}"
+        say(f"  {number}: a run would refuse this file", "red")
     elif report.sound:
         say("  sound", "green")
     else:
-        say("  no example can be used", "red")
+        say("  no example can be used" if report.examples else "  no examples", "red")

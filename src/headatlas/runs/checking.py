@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from headatlas.checks.context import CheckContext
 from headatlas.checks.kinds import CHECKS, CheckKind
-from headatlas.checks.results import About, FunctionCheck, Result
+from headatlas.checks.results import About, FunctionCheck, MapCheck
 from headatlas.errors import HeadAtlasError, StoreError
 from headatlas.maps.functions import is_probing, with_marks
 from headatlas.runs.mapping import input_maps
@@ -37,7 +37,7 @@ def find_check(head_map: Map, kind: str | None = None) -> CheckKind:
 
 def stored_result(
     head_map: Map, check: CheckKind, store: Store, questions: int = 0
-) -> Result | None:
+) -> MapCheck | None:
     """The stored check of this very map, with at least this number of requested questions."""
     content = store.read_json(f"checks/{head_map.name}{check.suffix}.json")
     if content is None:
@@ -47,14 +47,14 @@ def stored_result(
     except StoreError as error:
         logger.warning("%s", error)
         return None
-    about: About = result.about  # type: ignore[attr-defined]
+    about = result.about
     current = (about.map_hash, about.version) == (head_map.digest, check.version)
     if not current or about.requested < questions:
         return None
     return result
 
 
-def known_result(head_map: Map, check: CheckKind, store: Store, questions: int) -> Result | None:
+def known_result(head_map: Map, check: CheckKind, store: Store, questions: int) -> MapCheck | None:
     """The stored check of this very map if it is good enough; logs that it is reused."""
     result = stored_result(head_map, check, store, questions)
     if result is not None and check.suffix == "":
@@ -70,7 +70,7 @@ def run_check(
     questions: int,
     store: Store,
     progress: Callback | None,
-) -> Result:
+) -> MapCheck:
     """Run a check; every pass is kept as it is finished, and the result stored beside the map."""
     if questions < 2:
         raise HeadAtlasError(f"a check needs at least 2 questions, not {questions}.")

@@ -1,6 +1,6 @@
 """Results of checks: plain data that figures, tables and programs read. Never imports torch."""
 
-from headatlas.checks.results.about import About
+from headatlas.checks.results.about import About, MapCheck
 from headatlas.checks.results.contrast import ContrastCheck, Contrasted
 from headatlas.checks.results.functions import FunctionCheck
 from headatlas.checks.results.gating import GatingCheck
@@ -15,6 +15,7 @@ __all__ = [
     "Contrasted",
     "FunctionCheck",
     "GatingCheck",
+    "MapCheck",
     "ProbeReport",
     "Result",
 ]

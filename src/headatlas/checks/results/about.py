@@ -1,8 +1,10 @@
-"""What a check was made of."""
+"""What a check of a map is about."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from headatlas.maps.result import Result
 
 
 @dataclass(frozen=True)
@@ -16,3 +18,14 @@ class About:
     task: str
     requested: int
     version: int = 1
+
+
+@dataclass(frozen=True)
+class MapCheck(Result):
+    """The result of a check of one map."""
+
+    about: About
+
+    @property
+    def file_name(self) -> str:
+        return self.about.map

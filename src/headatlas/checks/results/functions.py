@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from headatlas.checks.results.about import About
-from headatlas.maps.result import Result
+from headatlas.checks.results.about import MapCheck
 from headatlas.stats.intervals import Change
 
 CLAIMS = {
@@ -93,7 +92,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class FunctionCheck(Result):
+class FunctionCheck(MapCheck):
     """Masking, specificity, order and strengthening, and the results for the four published claims.
 
     >>> atlas.check(functions).claims["masking"].holds  # doctest: +SKIP
@@ -103,7 +102,6 @@ class FunctionCheck(Result):
     kind: ClassVar[str] = "function check"
     figures: ClassVar[tuple[str, ...]] = ("masking", "specificity", "strengthening")
 
-    about: About
     examples: int
     questions: int
     draws: int
@@ -113,10 +111,6 @@ class FunctionCheck(Result):
     strengthening: tuple[StrengtheningRow, ...]
     strengthening_of_all: tuple[PooledStrength, ...]
     claims: dict[str, Claim | None]
-
-    @property
-    def file_name(self) -> str:
-        return self.about.map
 
     def marks(self) -> dict[str, bool | None]:
         """Whether the heads before each function's elbow do more than random ones."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from headatlas.checks.results.about import About
-from headatlas.maps.result import Result
+from headatlas.checks.results.about import MapCheck
 
 EXPECTED = {"facilitation": "falls", "interference": "rises", "irrelevance": "stays flat"}
 """What log P(target) does for a true map when the heads of a score are switched off."""
@@ -62,7 +61,7 @@ class Toggling:
 
 
 @dataclass(frozen=True)
-class GatingCheck(Result):
+class GatingCheck(MapCheck):
     """Held-out loss under the learned gates, and ordered toggling.
 
     >>> atlas.check(gates).toggling.holds["facilitation"]  # doctest: +SKIP
@@ -72,13 +71,8 @@ class GatingCheck(Result):
     kind: ClassVar[str] = "gating check"
     figures: ClassVar[tuple[str, ...]] = ("toggling",)
 
-    about: About
     held_out: tuple[HeldOut, ...]
     toggling: Toggling
-
-    @property
-    def file_name(self) -> str:
-        return self.about.map
 
     def summary(self) -> list[str]:
         """What toggling found, a sentence per score."""

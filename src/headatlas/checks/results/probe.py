@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from headatlas.checks.results.about import About
-from headatlas.maps.result import Result
+from headatlas.checks.results.about import MapCheck
 
 CONTROLS = {
     "majority": "the most common function in training",
@@ -30,7 +29,7 @@ class Control:
 
 
 @dataclass(frozen=True)
-class ProbeReport(Result):
+class ProbeReport(MapCheck):
     """A probe on test questions: mean over seeds, with its 95 % interval over questions.
 
     `controls`: the most common function in training (`majority`), a bag of words of the
@@ -46,7 +45,6 @@ class ProbeReport(Result):
     kind: ClassVar[str] = "probe report"
     figures: ClassVar[tuple[str, ...]] = ("confusion",)
 
-    about: About
     functions: tuple[str, ...]
     examples: int
     questions: int
@@ -58,10 +56,6 @@ class ProbeReport(Result):
     controls: dict[str, Control]
     confusion: tuple[tuple[float, ...], ...]
     left_out: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def file_name(self) -> str:
-        return self.about.map
 
     def label(self, control: str) -> str:
         """What a control is, in a few words."""

@@ -125,7 +125,9 @@ def _missing(record: Mapping[str, Any], column: str, value: Any) -> str:
     if column in record:
         return f"is {'empty' if value == '' else 'null'}, but should be text"
     present = ", ".join(f"'{key}'" for key in list(record)[:6])
-    return f"is missing (there is {shown(present)[1:-1]})" if present else "is missing"
+    if not present:
+        return "is missing"
+    return f"is missing (there is {shown(present)[1:-1]}; the option 'columns' maps names)"
 
 
 def _check(name: str, value: Any) -> Any:

@@ -50,7 +50,7 @@ def math() -> Task:
     return Task(
         "math",
         version=1,
-        description="arithmetic and word problems with worked solutions, after one solved example",
+        description="arithmetic and word problems with worked solutions",
         splits={
             split: tuple(
                 _corrupt(by_prompt[example.prompt], splits[split], taken, rng)

@@ -22,7 +22,7 @@ def commonsense() -> Task:
     return Task(
         "commonsense",
         version=1,
-        description="everyday questions with five lettered answers, after one solved example",
+        description="everyday questions with five lettered answers",
         splits=divide([_question(*row, rng=rng) for row in read_list("commonsense")]),
         form=Form("icl", 1),
         shots=1,

@@ -71,7 +71,7 @@ def syntax() -> Task:
     return Task(
         "syntax",
         version=1,
-        description="agreement with distractors and rewritten sentences, after one solved example",
+        description="agreement with distractors and rewritten sentences",
         splits=divide(examples),
         form=Form("icl", 1),
         shots=1,

@@ -37,7 +37,7 @@ def word_pairs(name: str) -> Task:
     return Task(
         name,
         version=2 if name == "singular-plural" else 1,
-        description=f"{description}, after {SHOTS} solved examples",
+        description=description,
         splits=divide(examples),
         form=Form("icl", SHOTS),
         shots=SHOTS,
