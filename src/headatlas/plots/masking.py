@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from matplotlib.ticker import MaxNLocator
+
 from headatlas.plots.captions import check_heading
 from headatlas.plots.panels import legend
 from headatlas.plots.per_function import error_bars, function_panels
@@ -42,6 +44,7 @@ def masking(checks: Sequence[FunctionCheck]) -> Figure:
             lw=1.2,
             label="the function's heads (bars: 95 % of the difference)",
         )
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
     handles, _ = next(iter(panels.values())).get_legend_handles_labels()
     legend(figure, handles, len(handles))
     check_heading(figure, check)

@@ -53,6 +53,8 @@ def _draw_curve(panel: Axes, curve: Curve) -> None:
         panel.plot(*last, color=colour, lw=2, ls=":")
         bars = [[curve.end - curve.low], [curve.high - curve.end]]
         panel.errorbar(curve.count, curve.end, yerr=bars, fmt="o", color="black", ms=4, lw=1.2)
+    else:
+        panel.text(0.5, 0.5, "no head has this role", ha="center", transform=panel.transAxes)
     panel.set_xscale("log")
     panel.xaxis.set_major_formatter("{x:.0f}")
     panel.margins(y=0.12)
