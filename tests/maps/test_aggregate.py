@@ -12,7 +12,7 @@ from scipy import stats
 
 from headatlas.errors import MapError
 from headatlas.maps import Map, aggregate
-from headatlas.maps.aggregate import mean_bounds, next_interval
+from headatlas.maps.aggregate import mean_bounds, next_interval, score_bounds
 from maps.made_maps import BY_FUNCTION, SEEDED, effects, importances
 
 numbers = st.floats(-1e6, 1e6, allow_nan=False)
@@ -103,6 +103,24 @@ def test_the_interval_of_a_mean_over_seeds_is_students():
         known = stats.ttest_1samp(own[np.isfinite(own)], 0).confidence_interval(0.95)
         assert bounds[:, layer, head].to_numpy() == pytest.approx([known.low, known.high])
     assert np.isnan(bounds[:, 1, 2]).all()  # one seed
+
+
+@pytest.mark.parametrize(("often", "seeds"), [(0.9, 5), (0.9, 10), (0.5, 5), (0.95, 10)])
+def test_scores_near_0_and_1_are_covered_where_students_interval_is_too_narrow(often, seeds):
+    rng = np.random.default_rng(0)
+    scores = np.where(rng.random((seeds, 1, 4000)) < often, 0.98, 0.02)
+    truth = 0.98 * often + 0.02 * (1 - often)
+    array = xr.DataArray(scores, dims=SEEDED)
+    covered = {
+        bounds: float(((made[0] <= truth) & (made[1] >= truth)).mean())
+        for bounds, made in (("score", score_bounds(array)), ("mean", mean_bounds(array)))
+    }
+    assert covered["score"] > 0.91
+    assert covered["mean"] < 0.75 or often == 0.5
+
+
+def test_scores_of_one_seed_have_no_interval():
+    assert np.isnan(score_bounds(xr.DataArray(np.ones((1, 2, 3)), dims=SEEDED))).all()
 
 
 def test_rules_other_than_the_mean_have_no_standard_error():

@@ -6,15 +6,13 @@ import json
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
 import pytest
 import torch
-from scipy.stats import binomtest
 
 import task_page
 from headatlas.errors import TaskError
 from headatlas.methods import baseline as baseline_module
-from headatlas.methods.baseline import Baseline, _share_interval, measure_baseline
+from headatlas.methods.baseline import Baseline, measure_baseline
 from headatlas.tasks import BUILT_IN, Example, Task, load_task
 
 ABOVE_CHANCE = [name for name in BUILT_IN if name not in ("commonsense", "english-french")]
@@ -198,19 +196,6 @@ def test_equal_content_under_two_names_has_the_same_baseline(tiny):
     assert (one.task, other.task) == ("coins", "dice")
     assert told == [one.examples, one.examples]
     assert replace(other, task="coins") == one
-
-
-def test_intervals_of_shares_count_questions():
-    """Four copies of every question do not make the interval narrower."""
-    right = np.array([1.0, 0.0, 1.0] * 5)
-    names = [str(i) for i in range(15)]
-    low, high = _share_interval(right, names)
-    expected = binomtest(10, 15).proportion_ci(0.95, method="wilson")
-    assert low == pytest.approx(expected.low, abs=0.02)
-    assert high == pytest.approx(expected.high, abs=0.02)
-    assert _share_interval(np.repeat(right, 4), np.repeat(names, 4)) == pytest.approx((low, high))
-    all_right = binomtest(15, 15).proportion_ci(0.95, method="wilson")
-    assert _share_interval(np.ones(60), np.repeat(names, 4))[0] == pytest.approx(all_right.low)
 
 
 def test_without_other_targets_nothing_is_claimed():

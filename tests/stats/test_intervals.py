@@ -9,13 +9,52 @@ import pytest
 from scipy import stats
 
 from headatlas.stats.clustered import mean_interval
-from headatlas.stats.intervals import Change, mean_change, share_interval, welch_df
+from headatlas.stats.intervals import (
+    Change,
+    clustered_share_interval,
+    mean_change,
+    share_interval,
+    welch_df,
+)
 
 
 @pytest.mark.parametrize(("right", "count"), [(0, 36), (1, 7), (10, 15), (15, 15), (300, 1000)])
 def test_the_interval_of_a_share_is_wilsons(right, count):
     known = stats.binomtest(right, count).proportion_ci(0.95, method="wilson")
     assert share_interval(right / count, count) == pytest.approx((known.low, known.high), abs=1e-6)
+
+
+def test_one_case_per_question_gives_the_plain_wilson_interval():
+    right = np.array([1.0, 0.0, 0.0, 1.0, 1.0])
+    assert clustered_share_interval(right, list("abcde")) == share_interval(0.6, 5)
+
+
+def test_copies_of_questions_do_not_make_the_interval_narrower():
+    right, names = np.array([1.0, 0.0, 1.0] * 5), [str(i) for i in range(15)]
+    alone = clustered_share_interval(right, names)
+    copied = clustered_share_interval(np.repeat(right, 4), np.repeat(names, 4).tolist())
+    assert alone[0] - 0.04 < copied[0] <= alone[0]
+    assert alone[1] <= copied[1] < alone[1] + 0.04
+    all_right = stats.binomtest(15, 15).proportion_ci(0.95, method="wilson")
+    low, _ = clustered_share_interval(np.ones(60), np.repeat(names, 4).tolist())
+    assert low == pytest.approx(all_right.low)
+
+
+@pytest.mark.parametrize("sizes", [[4] * 16, [1] * 20 + [2] * 20 + [3] * 10, [40, 40] + [1] * 20])
+@pytest.mark.parametrize("alike", [0.0, 0.3])
+def test_shares_of_clustered_cases_are_covered(sizes, alike):
+    """Also where two questions have most of the cases; `alike` of the questions have one answer."""
+    rng = np.random.default_rng(0)
+    question = np.repeat(np.arange(len(sizes)), sizes)
+    names = [str(number) for number in question]
+    covered = 0
+    for _ in range(400):
+        of_question = (rng.random(len(sizes)) < 0.5)[question]
+        same = (rng.random(len(sizes)) < alike)[question]
+        right = np.where(same, of_question, rng.random(len(question)) < 0.5).astype(float)
+        low, high = clustered_share_interval(right, names)
+        covered += low <= 0.5 <= high
+    assert covered / 400 > 0.92
 
 
 def test_a_change_has_the_interval_of_its_mean():

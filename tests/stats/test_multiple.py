@@ -19,8 +19,8 @@ def test_student_p_is_that_of_a_t_test():
 
 def test_means_that_cannot_be_tested_have_no_p_value():
     p = student_p(np.array([0.0, 1.0, 1.0]), np.array([0.0, 0.0, np.nan]), df=5)
-    assert p[:2].tolist() == [1.0, 0.0]
-    assert np.isnan(p[2])
+    assert p[0] == 1.0
+    assert np.isnan(p[1:]).all()
     assert np.isnan(student_p(np.array([1.0]), np.array([1.0]), df=0)).all()
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from headatlas.errors import MapError
+from headatlas.stats.intervals import wilson
 
 RULES: dict[str, Callable[[xr.Dataset, str, bool], xr.Dataset]] = {
     "mean": lambda data, dim, skip: data.mean(dim, skipna=skip),
@@ -71,6 +72,19 @@ def mean_bounds(values: xr.DataArray, dim: str = "seed", *, level: float = 0.95)
     half_width = _t_quantile(level, count) * between_seeds(values, dim) ** 0.5
     mean = values.mean(dim)
     return xr.concat([mean - half_width, mean + half_width], _BOUND)
+
+
+def score_bounds(scores: xr.DataArray, dim: str = "seed") -> xr.DataArray:
+    """Wilson's interval of the mean over seeds of scores between 0 and 1, with a dimension `bound`.
+
+    Such scores are mostly near 0 or near 1, and a few equal ones say little about the next: their
+    variance is taken as that of a share, the largest possible. NaN for heads that fewer than two
+    seeds have.
+    """
+    count = scores.count(dim)
+    low, high = wilson(scores.mean(dim).clip(0, 1), count.where(count > 1))
+    bounds: xr.DataArray = xr.concat([low, high], _BOUND)
+    return bounds.clip(0, 1)
 
 
 def _t_quantile(level: float, count: xr.DataArray) -> xr.DataArray:

@@ -1,6 +1,6 @@
 """Published shares of facilitating and interfering heads, to compare with.
 
-Percent of heads with F, and with N, of at least 0.5, always and ever over 10 seeds: Nam et al.,
+Percent of heads with F, and with N, of at least 0.5, always and any over 10 seeds: Nam et al.,
 Causal Head Gating, arXiv 2505.13737, table 2.
 """
 

@@ -7,8 +7,9 @@
 | contrast | 1 − mean gate over seeds | over seeds | consistency over seeds |
 | probing | mean importance over seeds, per function | over seeds | labels shuffled |
 
-Intervals are Student's. "Consistency over seeds" shuffles the heads within every seed: a head's
-mean must exceed the largest mean of any shuffled head.
+Intervals are Student's, but Wilson's over seeds of scores between 0 and 1. "Consistency over seeds"
+shuffles the heads within every seed: a head's mean must exceed the largest mean of any shuffled
+head.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import pandas as pd
 import xarray as xr
 
 from headatlas.errors import MapError
-from headatlas.maps.aggregate import between_seeds, mean_bounds, next_interval
+from headatlas.maps.aggregate import between_seeds, mean_bounds, next_interval, score_bounds
 from headatlas.maps.functions import LEVEL, function_names, ranked_heads
 from headatlas.maps.importance import importance_of
 from headatlas.maps.order import Head, heads_by
@@ -98,7 +99,7 @@ def _gating(head_map: Map, threshold: float) -> pd.DataFrame:
     for name in SCORES:
         for rule, scores in aggregated.items():
             table[f"{name}_{rule}"] = _at(scores[name], table)
-        table[f"{name}_low"], table[f"{name}_high"] = _bounded(head_map[name], table)
+        table[f"{name}_low"], table[f"{name}_high"] = _bounds(score_bounds(head_map[name]), table)
     return table
 
 
@@ -154,7 +155,7 @@ def _importance(head_map: Map, threshold: float) -> pd.DataFrame:
         own = importance.sel(function=name)
         table["function"] = name
         table["score"] = _at(own.mean("seed"), table)
-        table["low"], table["high"] = _bounds(own, table)
+        table["low"], table["high"] = _bounds(mean_bounds(own), table)
         table["p"] = _at(p.sel(function=name), table)
         table["next_seed_low"], table["next_seed_high"] = (
             _at(following.sel(function=name, bound=bound), table) for bound in ("lower", "upper")
@@ -184,20 +185,13 @@ def _over_seeds(scores: xr.DataArray) -> pd.DataFrame:
     """Heads by their mean score over seeds; scores lie between 0 and 1."""
     table = _frame(heads_by(scores.mean("seed")))
     table["score"] = _at(scores.mean("seed"), table)
-    table["low"], table["high"] = _bounded(scores, table)
+    table["low"], table["high"] = _bounds(score_bounds(scores), table)
     values = np.stack([_at(one, table) for one in scores.transpose("seed", ...)])  # seed head
     table["p"] = consistency_p(values)
     return table
 
 
-def _bounded(scores: xr.DataArray, table: pd.DataFrame) -> tuple[Any, Any]:
-    """The interval of a mean score that lies between 0 and 1."""
-    low, high = _bounds(scores, table)
-    return np.clip(low, 0, 1), np.clip(high, 0, 1)
-
-
-def _bounds(scores: xr.DataArray, table: pd.DataFrame) -> tuple[Any, Any]:
-    bounds = mean_bounds(scores)
+def _bounds(bounds: xr.DataArray, table: pd.DataFrame) -> tuple[Any, Any]:
     return _at(bounds.sel(bound="lower"), table), _at(bounds.sel(bound="upper"), table)
 
 

@@ -14,8 +14,8 @@ import torch
 
 from headatlas.errors import TaskError
 from headatlas.models.tokens import Tokens, common_prefix
-from headatlas.stats.clustered import mean_interval, mean_se
-from headatlas.stats.intervals import share_interval
+from headatlas.stats.clustered import mean_interval
+from headatlas.stats.intervals import clustered_share_interval
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model
@@ -184,7 +184,7 @@ def _measure(
     questions = [answer.question for answer in found]
     right = np.array([answer.right for answer in found], float)
     gains = np.array([answer.logprob - answer.shuffled for answer in found])
-    low, high = _share_interval(right, questions)
+    low, high = clustered_share_interval(right, questions)
     gain_low, gain_high = mean_interval(gains, questions)
     return Baseline(
         task=task.name,
@@ -313,13 +313,3 @@ def _cost(rows: Sequence[Tokens]) -> int:
     """Tokens to run when what the rows share runs once."""
     shared = common_prefix([row.ids for row in rows])
     return shared + sum(len(row) - shared for row in rows)
-
-
-def _share_interval(right: FloatArray, questions: Sequence[str]) -> tuple[float, float]:
-    """Wilson interval of a share, with the effective number of examples."""
-    share, count = float(right.mean()), float(len(set(questions)))
-    error = mean_se(right, questions)
-    if 0 < share < 1 and error > 0:
-        worth = share * (1 - share) / error**2
-        count = min(max(worth, count), float(len(right)))
-    return share_interval(share, count)

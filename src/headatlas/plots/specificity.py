@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 def specificity(checks: Sequence[FunctionCheck]) -> Figure:
     """Change of log P of every function (columns) when the heads of one (rows) are masked.
 
-    Blue for a loss, red for a gain. Numbers are bold where the 95 % interval leaves out 0; the number of heads stands in brackets.
+    Blue is a loss, red a gain. Bold: the 95 % interval excludes 0. In brackets: the number of heads
+    masked.
     """
     (check,) = checks
     table = check.specificity

@@ -11,6 +11,9 @@ import numpy as np
 
 from headatlas.stats.clustered import FloatArray, mean_se
 
+Z = 1.959964
+"""The 97.5 % quantile of the normal distribution."""
+
 
 def share_interval(share: float, count: float) -> tuple[float, float]:
     """The 95 % Wilson interval of a share of `count` cases.
@@ -19,12 +22,40 @@ def share_interval(share: float, count: float) -> tuple[float, float]:
     >>> low, round(high, 3)
     (0.0, 0.096)
     """
-    z2 = 1.959964**2
+    low, high = wilson(share, count)
+    return max(0.0, low), min(1.0, high)
+
+
+def wilson(share: Any, count: Any) -> tuple[Any, Any]:
+    """The bounds of Wilson's 95 % interval, also of arrays; rounding may leave [0, 1]."""
+    z2 = Z**2
     middle = (share + z2 / (2 * count)) / (1 + z2 / count)
     half_width = (z2 * (share * (1 - share) / count + z2 / (4 * count**2))) ** 0.5 / (
         1 + z2 / count
     )
-    return max(0.0, middle - half_width), min(1.0, middle + half_width)
+    return middle - half_width, middle + half_width
+
+
+def clustered_share_interval(right: FloatArray, questions: Sequence[str]) -> tuple[float, float]:
+    """The 95 % Wilson interval of a share whose cases come in clusters, the questions.
+
+    The number of cases is the effective one, share · (1 − share) / SE², made smaller for a standard
+    error that rests on few clusters (Korn and Graubard 1998): times (z / t)², with t of Kish's
+    number of clusters, (Σ size)² / Σ size², minus one degrees of freedom. It is the plain number
+    where every question has one case.
+    """
+    from scipy.stats import t
+
+    _, sizes = np.unique(np.asarray(questions), return_counts=True)
+    share, total = float(right.mean()), float(sizes.sum())
+    clusters = total**2 / float(np.sum(sizes**2))
+    if clusters == total:
+        return share_interval(share, total)
+    error = mean_se(right, questions)
+    if not (0 < share < 1 and error > 0):
+        return share_interval(share, clusters)
+    penalty = (Z / float(t.ppf(0.975, max(clusters - 1, 1)))) ** 2
+    return share_interval(share, min(penalty * share * (1 - share) / error**2, total))
 
 
 @dataclass(frozen=True)

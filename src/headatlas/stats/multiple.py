@@ -12,7 +12,8 @@ FloatArray = np.ndarray[Any, Any]
 def student_p(means: FloatArray, errors: FloatArray, df: FloatArray | float) -> FloatArray:
     """Two-sided p-values of means with standard errors: does the mean differ from 0?
 
-    A mean without a standard error has no p-value (NaN); an effect of exactly 0 has p = 1.
+    A mean without a standard error, or with one of 0, has no p-value (NaN); an effect of exactly 0
+    has p = 1.
     """
     from scipy.stats import t
 
@@ -21,7 +22,8 @@ def student_p(means: FloatArray, errors: FloatArray, df: FloatArray | float) -> 
         statistic = np.abs(means) / errors
     df = np.asarray(df, float)
     p = 2 * t.sf(np.where(np.isnan(statistic), 0.0, statistic), np.where(df >= 1, df, 1.0))
-    return np.where(np.isfinite(errors) & (df >= 1), p, np.nan)
+    known = np.isfinite(errors) & (df >= 1) & ((errors > 0) | (means == 0))
+    return np.where(known, p, np.nan)
 
 
 def holm(p: FloatArray) -> FloatArray:
