@@ -43,7 +43,13 @@ def gating_map(layers=5, heads=9, seeds=2, task="math", **facts):
             "gate_minus": (dims, minus),
             "gate_path": (("seed", "stage", "point", "layer", "head"), path),
         },
-        {"model": "owner/model", "task": task, "method": "gating", **facts},
+        {
+            "model": "owner/model",
+            "task": task,
+            "method": "gating",
+            "seeds": [*range(seeds)],
+            **facts,
+        },
         {
             "seed": range(seeds),
             "stage": list(STAGES),

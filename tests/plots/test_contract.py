@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from headatlas.errors import PlotError
 from headatlas.maps.result import Result
 from headatlas.plots import FIGURES, default_figure, draw, save_figure
+from headatlas.plots.panels import COLOUR_BAR
 from plots.made_up import (
     ablation_map,
     comparison,
@@ -60,11 +61,14 @@ LABELS = {
     "head-profiles": ("first component (22% of the variance)", "second component (17%)"),
     "toggling": ("heads toggled, in order", "log P, off − on (nats)"),
     "masking": ("heads masked", "change of log P (nats)"),
-    "specificity": ("measured (bold: the 95 % interval leaves out 0)", "heads masked of"),
+    "specificity": (
+        "function measured (bold: 95 % interval excludes 0)",
+        "heads masked (function)",
+    ),
     "strengthening": ("strength", "change of log P (nats)"),
-    "confusion": ("function the probe says", "function of the example"),
+    "confusion": ("predicted function", "true function"),
     "contrast": ("", "accuracy"),
-    "agreement": ("rank correlation", ""),
+    "agreement": ("rank correlation (bars: 95 % interval)", ""),
 }
 
 
@@ -85,6 +89,31 @@ def test_every_figure_draws_what_it_is_for(name):
     x, y = LABELS[name]
     assert x in {axes.get_xlabel() for axes in visible}
     assert y in {axes.get_ylabel() for axes in visible}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_names_its_model_right_above_the_panels(name):
+    figure = draw(name, made(name))
+    panels = [axes for axes in figure.axes if axes.get_label() != COLOUR_BAR]
+    if name == "heatmap":
+        assert panels[0].get_title().startswith("model, ")
+        return
+    words = figure.texts[0]
+    assert words.get_text().startswith("model, ")
+    box = words.get_window_extent()
+    right = max(axes.get_position().x1 for axes in panels)
+    middle = (panels[0].get_position().x0 + right) / 2 * figure.bbox.width
+    assert (box.x0 + box.x1) / 2 == pytest.approx(middle, abs=1)
+    gap = box.y0 - max(axes.get_tightbbox().y1 for axes in panels)
+    assert 0 < gap < 0.1 * figure.dpi
+
+
+@pytest.mark.parametrize("name", ["toggling", "masking", "contrast", "agreement", "distributions"])
+def test_legends_stand_right_below_the_panels(name):
+    figure = draw(name, made(name))
+    top = figure.legends[0].get_window_extent().y1
+    lowest = min(axes.get_tightbbox().y0 for axes in figure.axes if axes.get_visible())
+    assert 0 < lowest - top < 0.1 * figure.dpi
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -32,30 +32,58 @@ def test_eight_panels_in_the_published_order_on_one_scale():
         assert axes.get_ylim()[0] > axes.get_ylim()[1]  # layer 0 is at the top
 
 
+def scale_of(figure):
+    """The title and the numbers of the colour bar."""
+    bar = figure.axes[-1]
+    return bar.get_title(loc="left"), [label.get_text() for label in bar.get_yticklabels()]
+
+
 def test_the_scale_ends_below_the_largest_and_says_so():
-    figure = draw("functions", probing_map())
-    bar = next(axes for axes in figure.axes if axes.get_title(loc="left") == "Heads Importance")
-    words = [label.get_text() for label in bar.get_yticklabels()]
+    title, words = scale_of(draw("functions", probing_map()))
+    assert title == "Head importance"
     assert words[-1].endswith("+")
     assert not any(word.endswith("+") for word in words[:-1])
-    flat = draw("functions", probing_map(), saturation=1.0)
-    bar = next(axes for axes in flat.axes if axes.get_title(loc="left") == "Heads Importance")
-    assert not bar.get_yticklabels()[-1].get_text().endswith("+")
+    assert words[0] == "0"
+    _, words = scale_of(draw("functions", probing_map(), saturation=1.0))
+    assert not words[-1].endswith("+")
 
 
-@pytest.mark.parametrize(("high", "words"), [(0.005, "0.0050"), (0.0006, "0.00060")])
-def test_the_numbers_of_the_scale_have_equal_steps(high, words):
+@pytest.mark.parametrize(
+    ("high", "words", "unit"),
+    [
+        (0.005, "0.0050", 1.0),
+        (0.0006, "6.0", 1e-4),
+        (0.00002, "2.0", 1e-5),
+        (0.35, "0.35", 1.0),
+        (45.0, "45", 1.0),
+        (2000.0, "2.0", 1e3),
+    ],
+)
+def test_the_numbers_of_the_scale_are_short_and_have_equal_steps(high, words, unit):
     head_map = probing_map()
     head_map.data["importance"] = head_map.data["importance"] * 0 + high
-    bar = next(
-        axes
-        for axes in draw("functions", head_map).axes
-        if axes.get_title(loc="left") == "Heads Importance"
-    )
-    labels = [label.get_text() for label in bar.get_yticklabels()]
+    title, labels = scale_of(draw("functions", head_map))
     assert labels[-1] == words
+    powers = {1.0: "", 1e-4: "\n(× 10⁻⁴)", 1e-5: "\n(× 10⁻⁵)", 1e3: "\n(× 10³)"}
+    assert title == f"Head importance{powers[unit]}"
     steps = {round(float(b) - float(a), 9) for a, b in pairwise(labels)}
     assert len(steps) == 1
+    assert float(labels[-1]) * unit == pytest.approx(high)
+
+
+def test_the_scale_says_that_heads_lie_below_0():
+    head_map = probing_map()
+    head_map.data["importance"][0, :, 0, 0] = -0.1
+    assert scale_of(draw("functions", head_map))[1][0] == "≤ 0"
+    head_map.data["importance"] = head_map.data["importance"] * 0 - 0.1
+    assert scale_of(draw("functions", head_map))[1] == ["≤ 0", "0.2", "0.4", "0.6", "0.8", "1.0"]
+
+
+def test_panels_above_empty_places_have_numbers_and_a_label():
+    shown = panels(draw("functions", probing_map([f"kind {i}" for i in range(6)])))[:6]
+    assert [axes.get_xlabel() for axes in shown] == ["", "", "Head", "Head", "Head", "Head"]
+    numbered = [axes.xaxis.get_tick_params()["labelbottom"] for axes in shown]
+    assert numbered == [False, False, True, True, True, True]
 
 
 @pytest.mark.parametrize("count", [2, 3, 5, 11])
@@ -97,7 +125,9 @@ def test_panels_hold_the_mean_over_seeds():
 def test_layers_count_the_heads_before_the_elbow():
     head_map = probing_map()
     ranked = ranked_heads(head_map)
-    counts = draw("function-layers", head_map).axes[0].images[0].get_array()
+    figure = draw("function-layers", head_map)
+    counts = figure.axes[0].images[0].get_array()
+    assert figure.axes[1].get_ylabel() == "heads before the elbow"
     assert counts.sum(1).tolist() == [function.elbow for function in ranked.values()]
     layers = [layer for layer, _ in ranked[FUNCTIONS[2]].chosen]
     assert counts[2].tolist() == [layers.count(layer) for layer in range(8)]
@@ -128,7 +158,20 @@ def test_profiles_are_the_two_principal_components():
     assert axes.get_xlabel() == f"first component ({first:.0%} of the variance)"
     coloured = sum(len(line.get_xdata()) for line in axes.lines[1:])
     chosen = {head for ranked in ranked_heads(head_map).values() for head in ranked.chosen}
-    assert 0 < coloured <= len(chosen)
+    assert coloured == len(chosen)
+    words = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert words == [*FUNCTIONS, "other heads"]
+    assert "most important for" in axes.get_legend().get_title().get_text()
+
+
+def test_a_head_of_several_functions_has_the_colour_of_its_most_important_one():
+    head_map = probing_map(FUNCTIONS[:2])
+    head_map.data["importance"][:, :, 3, 4] = np.array([[1.0, 1.0], [2.0, 2.0]])
+    assert all((3, 4) in ranked.chosen for ranked in ranked_heads(head_map).values())
+    everything, first, second = draw("head-profiles", head_map).axes[0].lines
+    point = everything.get_xydata()[3 * 9 + 4].tolist()
+    assert point in second.get_xydata().tolist()
+    assert point not in first.get_xydata().tolist()
 
 
 def test_what_cannot_be_drawn():

@@ -67,6 +67,18 @@ def test_lines_of_trajectories_are_the_gates():
     gates = figure.axes[0].lines
     assert len(gates) == 6
     assert all(len(line.get_xdata()) == 3 for line in gates)  # the missing point is left out
+    for above, below in zip(figure.axes[:3], figure.axes[3:], strict=True):
+        assert above.get_xlim() == below.get_xlim()
+        assert below.get_xlabel() == "update"
+
+
+def test_trajectories_explain_only_roles_that_occur():
+    head_map = gating_map(layers=2, heads=3)
+    head_map.data["facilitation"][:] = 1.0
+    for score in ("interference", "irrelevance"):
+        head_map.data[score][:] = 0.0
+    named = [text.get_text() for text in draw("trajectories", head_map).legends[0].get_texts()]
+    assert named == ["facilitating"]
 
 
 @pytest.mark.parametrize("seed", [None, 1])
@@ -86,7 +98,12 @@ def test_gates_are_points_of_every_head_and_seed():
     x, y = axes.collections[0].get_offsets().T
     np.testing.assert_array_equal(x, head_map["gate_minus"].to_numpy().ravel())
     np.testing.assert_array_equal(y, head_map["gate_plus"].to_numpy().ravel())
-    assert texts(axes.figure)[:3] == ["facilitating", "irrelevant", "interfering"]
+    words = axes.texts[:3]
+    assert [word.get_text() for word in words] == ["facilitating", "irrelevant", "interfering"]
+    for word in words:  # no point can lie behind a word
+        box = word.get_window_extent().transformed(axes.transData.inverted())
+        assert box.y0 > 1.02 or box.y1 < -0.02
+        assert axes.get_ylim()[0] < box.y0 < box.y1 < axes.get_ylim()[1]
 
 
 def test_distributions_rise_to_1_at_the_largest_score():
@@ -99,8 +116,22 @@ def test_distributions_rise_to_1_at_the_largest_score():
         np.testing.assert_array_equal(whole.get_xdata(), [0, *values, 1])
         assert whole.get_ydata()[-2:].tolist() == [1, 1]
         assert whole.get_ydata()[1] == 1 / values.size
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["Syntax"]
-    assert len(draw("distributions", head_map.sel(seed=0)).axes[0].lines) == 1
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "Syntax",
+        "pale: single seeds",
+    ]
+    alone = draw("distributions", head_map.sel(seed=0))
+    assert len(alone.axes[0].lines) == 1
+    assert len(alone.legends[0].get_texts()) == 1
+
+
+def test_tick_labels_of_neighbouring_distributions_do_not_touch():
+    figure = draw("distributions", gating_map())
+    figure.canvas.draw()
+    left, right = (
+        [label.get_window_extent() for label in axes.get_xticklabels()] for axes in figure.axes[:2]
+    )
+    assert right[0].x0 - left[-1].x1 > left[-1].width / 2
 
 
 def test_what_cannot_be_drawn():

@@ -7,7 +7,7 @@ import pytest
 
 from headatlas.errors import PlotError
 from headatlas.plots import draw, save_figure
-from plots.made_up import ablation_map
+from plots.made_up import ablation_map, gating_map
 
 
 def shown(figure):
@@ -24,8 +24,8 @@ def test_the_image_holds_the_mean_over_seeds_with_layer_0_at_the_bottom():
     assert shown(figure).origin == "lower"
     axes = figure.axes[0]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("Head", "Layer")
-    assert axes.get_title() == "model\ntask: zero ablation"
-    assert figure.axes[1].get_ylabel() == "change of target log-probability"
+    assert axes.get_title() == "model, mean, 3 seeds\nTask: zero ablation"
+    assert figure.axes[1].get_ylabel() == "change of target log P (nats per token)"
 
 
 def test_numbers_of_both_signs_get_a_symmetric_scale():
@@ -33,6 +33,30 @@ def test_numbers_of_both_signs_get_a_symmetric_scale():
     assert image.get_clim() == (-2.0, 2.0)
     image = shown(draw("heatmap", ablation_map(np.array([[[0.5, 1.0]]]))))
     assert image.get_clim() == (0.5, 1.0)
+
+
+@pytest.mark.parametrize("variable", ["facilitation", "interference", "irrelevance", "gate_plus"])
+def test_scores_and_gates_have_a_scale_from_0_to_1(variable):
+    assert shown(draw("heatmap", gating_map(), variable=variable)).get_clim() == (0.0, 1.0)
+
+
+def test_the_title_says_how_seeds_are_aggregated():
+    both = gating_map(seeds=2)
+    title = "model, always, 2 seeds\nMath: gating"
+    assert draw("heatmap", both, rule="always").axes[0].get_title() == title
+    assert draw("heatmap", both.aggregate("always")).axes[0].get_title() == title
+    alone = "model, 1 seed\nMath: gating"
+    assert draw("heatmap", both.sel(seed=[1])).axes[0].get_title() == alone
+    assert draw("heatmap", both.sel(seed=1)).axes[0].get_title() == alone
+
+
+def test_a_note_says_what_grey_cells_are_only_where_there_are_any():
+    values = np.ones((1, 2, 2))
+    assert draw("heatmap", ablation_map(values)).legends == []
+    values[0, 1, 0] = np.nan
+    (note,) = draw("heatmap", ablation_map(values)).legends
+    assert [text.get_text() for text in note.get_texts()] == ["not measured"]
+    assert note.get_patches()[0].get_facecolor()[:3] == (0.85, 0.85, 0.85)
 
 
 def test_a_head_that_stands_far_out_does_not_drown_the_others():

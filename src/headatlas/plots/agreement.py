@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headatlas.errors import PlotError
+from headatlas.plots.captions import models_heading, title_of
 from headatlas.plots.panels import grid, legend
 from headatlas.plots.per_function import error_bars
 from headatlas.stats.intervals import Change
@@ -56,16 +57,19 @@ def agreement(comparisons: Sequence[Comparison]) -> Figure:
         panel.axvline(0, color="0.8", lw=0.7, zorder=0)
         panel.set_title(title, fontsize=9)
         panel.set_ylim(len(lines) - 0.5, -0.5)
-        panel.set_xlabel("rank correlation", fontsize=8)
+        panel.set_xlabel("rank correlation (bars: 95 % interval)", fontsize=8)
         panel.set_yticks(range(len(lines)), labels=[] if within else lines)
     handles, _ = axes[0][0].get_legend_handles_labels()
     legend(figure, handles, min(3, len(handles)))
+    of_functions = [one.task for one in comparisons if any(row.function for row in one.rows)]
+    tasks = dict.fromkeys(title_of(task) for task in of_functions)  # others label the lines
+    models_heading(figure, (one.model for one in comparisons), *tasks)
     return figure
 
 
 def _line(comparison: Comparison, row: AgreementRow) -> str:
     """What a row is labelled with."""
-    return row.function or comparison.task
+    return row.function or title_of(comparison.task)
 
 
 def _correlation(row: AgreementRow, within: bool) -> Change:

@@ -64,11 +64,11 @@ def always_any(maps: Sequence[Map], *, palette: str = "red-green") -> Figure:
         row[0].set_ylabel("Layer")
     for panel in axes[-1]:
         panel.set_xlabel("Head")
-    heading(figure, maps)
     handles: list[Artist] = [*_legend(palette)]
     if any(bool(head_map["facilitation"].isnull().any()) for head_map in maps):
         handles.append(Patch(facecolor=str(MISSING), edgecolor="0.4", label="no such head"))
     legend(figure, handles, 2)
+    heading(figure, maps)
     return figure
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headatlas.plots.panels import panels_box
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from matplotlib.figure import Figure
 
@@ -19,9 +21,9 @@ WARNING = "warning"
 """The label of a warning's text, by which earlier warnings are found."""
 
 WARNING_COLOUR = "#b2182b"
-WARNING_TOP, WARNING_LINE = 0.3, 0.17
-"""Inches from the lower edge to the first warning (a legend may reach a little below the edge),
-and from one warning to the next."""
+WARNING_GAP = 0.06
+HEADING_GAP = 0.07
+"""Inches between a warning and what stands above it, and between a heading and the panels."""
 
 
 def short_model(head_map: Map) -> str:
@@ -30,9 +32,18 @@ def short_model(head_map: Map) -> str:
 
 
 def task_title(head_map: Map) -> str:
-    """The task's name as a title."""
-    name = _last_part(str(head_map.provenance.get("task", "task")))
-    return name[:1].upper() + name[1:]
+    """The name of a map's task as a title."""
+    return title_of(str(head_map.provenance.get("task", "task")))
+
+
+def title_of(task: str) -> str:
+    """A task's name as a title, as all figures spell it.
+
+    >>> title_of("capitals"), title_of("tasks/antonym:icl"), title_of("math / syntax")
+    ('Capitals', 'Antonym:icl', 'Math, Syntax')
+    """
+    names = [_last_part(name) for name in task.split(" / ")]
+    return ", ".join(name[:1].upper() + name[1:] for name in names)
 
 
 def method_title(head_map: Map) -> str:
@@ -41,24 +52,67 @@ def method_title(head_map: Map) -> str:
     return METHOD_TITLES.get(method, method)
 
 
-def seeds_text(maps: Sequence[Map]) -> str:
-    """The number of seeds of the maps, such as "10 seeds" or "3–10 seeds"."""
-    counts = sorted({int(head_map.data.sizes.get("seed", 1)) for head_map in maps})
-    words = "–".join(str(count) for count in sorted({counts[0], counts[-1]}))
-    return f"{words} seed{'' if counts == [1] else 's'}"
+def seeds_text(maps: Sequence[Map], rule: str | None = None) -> str:
+    """The number of seeds of the maps, such as "10 seeds" or "3–10 seeds".
+
+    Before it the rule by which they are aggregated, in the maps or with `rule` in the figure.
+    """
+    rules = {_rule_of(head_map, rule) for head_map in maps}
+    seeds = count_text([_seeds_of(head_map) for head_map in maps], "seed")
+    (word,) = rules if len(rules) == 1 else {None}
+    return f"{word}, {seeds}" if word else seeds
+
+
+def count_text(counts: Iterable[int], what: str) -> str:
+    """One number or a range, and what is counted.
+
+    >>> count_text([1], "seed"), count_text([3, 10, 4], "seed")
+    ('1 seed', '3–10 seeds')
+    """
+    found = sorted(set(counts))
+    words = "–".join(str(count) for count in sorted({found[0], found[-1]}))
+    return f"{words} {what}{'' if found == [1] else 's'}"
+
+
+def _rule_of(head_map: Map, rule: str | None) -> str | None:
+    if _seeds_of(head_map) == 1:
+        return None
+    return rule if "seed" in head_map.data.dims else head_map.provenance.get("aggregated")
+
+
+def _seeds_of(head_map: Map) -> int:
+    """The number of seeds in a map, or of those that were aggregated in it."""
+    if "seed" in head_map.data.coords or "seed" in head_map.data.dims:
+        return int(head_map.data.sizes.get("seed", 1))
+    return len(head_map.provenance.get("seeds") or [0])
 
 
 def heading(figure: Figure, maps: Sequence[Map], words: str | None = None) -> None:
     """Model and number of seeds above the panels, and the maps' warnings below them."""
     models = ", ".join(dict.fromkeys(short_model(head_map) for head_map in maps))
-    _title(figure, f"{models}, {words or seeds_text(maps)}", 0.12)
+    title(figure, models, words or seeds_text(maps))
     show_warnings(figure, maps)
 
 
-def check_heading(figure: Figure, check: FunctionCheck | ProbeReport, *words: str) -> None:
-    """Model, task and number of test questions above the panels, and any further words."""
-    questions = f"{check.questions} test questions"
-    _title(figure, ", ".join((check.about.model, check.about.task, questions, *words)), 0.08)
+def check_heading(figure: Figure, check: FunctionCheck | ProbeReport, *lines: str) -> None:
+    """Model, task and number of test questions above the panels, and any further lines."""
+    questions = count_text([check.questions], "test question")
+    facts = (_last_part(check.about.model), title_of(check.about.task), questions)
+    title(figure, "\n".join((", ".join(facts), *lines)))
+
+
+def models_heading(figure: Figure, models: Iterable[str], *words: str) -> None:
+    """The models of several results above the panels, and any further words."""
+    names = [_last_part(name) for model in models for name in model.split(" / ")]
+    title(figure, ", ".join(dict.fromkeys(names)), *words)
+
+
+def title(figure: Figure, *words: str) -> None:
+    """Text right above all panels and centred over them, to be written after they are drawn."""
+    box = panels_box(figure)
+    top = box.y1 + HEADING_GAP / figure.get_figheight()
+    x = (box.x0 + box.x1) / 2
+    figure.text(x, top, ", ".join(words), ha="center", va="bottom", fontsize=9)
 
 
 def show_warnings(figure: Figure, maps: Sequence[Map]) -> None:
@@ -68,11 +122,20 @@ def show_warnings(figure: Figure, maps: Sequence[Map]) -> None:
 
 
 def warn(figure: Figure, words: str) -> None:
-    """A warning below everything else; a second one goes below the first."""
-    earlier = sum(text.get_label() == WARNING for text in figure.texts)
-    below = -(WARNING_TOP + earlier * WARNING_LINE) / figure.get_size_inches()[1]
+    """A warning below everything else, also below earlier ones; call it after the legend."""
+    earlier = [text for text in figure.texts if text.get_label() == WARNING]
+    boxes = [artist.get_window_extent() for artist in (*figure.legends, *earlier)]
+    box = panels_box(figure)
+    lowest = min([box.y0, *(other.y0 / figure.bbox.height for other in boxes)])
     figure.text(
-        0.5, below, words, fontsize=8, color=WARNING_COLOUR, ha="center", va="top", label=WARNING
+        (box.x0 + box.x1) / 2,
+        lowest - WARNING_GAP / figure.get_figheight(),
+        words,
+        fontsize=8,
+        color=WARNING_COLOUR,
+        ha="center",
+        va="top",
+        label=WARNING,
     )
 
 
@@ -98,12 +161,6 @@ def _unfinished(maps: Sequence[Map]) -> list[str]:
         if head_map.provenance.get("unfinished")
     ]
     return [f"Unfinished: {', '.join(parts)}."] if parts else []
-
-
-def _title(figure: Figure, words: str, inches: float) -> None:
-    """Centred text, `inches` below the upper edge."""
-    top = 1 - inches / figure.get_size_inches()[1]
-    figure.text(0.5, top, words, ha="center", va="top", fontsize=9)
 
 
 def _last_part(name: str) -> str:

@@ -22,8 +22,8 @@ def confusion(reports: Sequence[ProbeReport]) -> Figure:
     (report,) = reports
     share = np.array(report.confusion, dtype=float)
     figure, panel = share_table(share, report.functions, "share of the examples", below=1.75)
-    panel.set_ylabel("function of the example", fontsize=8)
-    panel.set_xlabel("function the probe says", fontsize=8)
+    panel.set_ylabel("true function", fontsize=8)
+    panel.set_xlabel("predicted function", fontsize=8)
     accuracy = f"accuracy {report.accuracy:.0%} ({report.low:.0%} … {report.high:.0%})"
     check_heading(figure, report, f"{accuracy}, chance {report.chance:.0%}")
     return figure

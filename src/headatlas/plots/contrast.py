@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from matplotlib.lines import Line2D
 
 from headatlas.errors import PlotError
+from headatlas.plots.captions import count_text, models_heading, title_of
 from headatlas.plots.panels import grid, legend, strip
 
 if TYPE_CHECKING:
@@ -53,7 +55,15 @@ def contrast(checks: Sequence[ContrastCheck]) -> Figure:
         panel.set_ylim(0, 1)
         panel.set_ylabel("accuracy")
         strip(panel, title)
-    legend(figure, axes[0][0].get_legend_handles_labels()[0], 2)
+    bar = Line2D([], [], color="black", lw=0.8, marker="|", ls="", ms=9, label="95 % interval")
+    legend(figure, [*axes[0][0].get_legend_handles_labels()[0], bar], 2)
+    pairs = [pair for check in checks for pair in check.contrasts]
+    models_heading(
+        figure,
+        (check.model for check in checks),
+        count_text((pair.seeds for pair in pairs), "seed"),
+        count_text((pair.questions for pair in pairs), "test question"),
+    )
     return figure
 
 
@@ -83,4 +93,5 @@ def _form(name: str) -> str:
 def _label(pair: Contrasted) -> str:
     """The task that both sides are forms of, or both tasks."""
     kept, lost = (name.partition(":")[0] for name in (pair.retain, pair.forget))
-    return kept.replace("-", "-\n", 1) if kept == lost else f"{kept}\nnot {lost}"
+    name = title_of(kept)
+    return name.replace("-", "-\n", 1) if kept == lost else f"{name}\nnot {title_of(lost)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.lines import Line2D
 
 from headatlas.maps.roles import cumulative
 from headatlas.plots.captions import heading, task_title
@@ -26,9 +27,9 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "0.
 def distributions(maps: Sequence[Map]) -> Figure:
     """Cumulative distributions of facilitation, interference and irrelevance, a line per task.
 
-    The thick line is over heads and seeds, a thin one over the heads of one seed.
+    The thick line is over heads and seeds, a pale one over the heads of one seed.
     """
-    figure, axes = grid(1, 3, 2.3, 2.1, gap=(0.3, 0.5))
+    figure, axes = grid(1, 3, 2.3, 2.1, gap=(0.5, 0.5))
     for panel, (score, symbol) in zip(axes[0], SYMBOLS.items(), strict=True):
         for number, head_map in enumerate(maps):
             colour = COLOURS[number % len(COLOURS)]
@@ -42,7 +43,10 @@ def distributions(maps: Sequence[Map]) -> Figure:
         panel.set_xlabel(symbol)
         strip(panel, score.capitalize())
     axes[0][0].set_ylabel("share of heads")
-    legend(figure, axes[0][0].get_legend_handles_labels()[0], 4)
+    handles = axes[0][0].get_legend_handles_labels()[0]
+    if any(head_map.data.sizes.get("seed", 1) > 1 for head_map in maps):
+        handles.append(Line2D([], [], color="0.3", alpha=0.5, lw=0.8, label="pale: single seeds"))
+    legend(figure, handles, 4)
     heading(figure, maps)
     return figure
 

@@ -36,6 +36,7 @@ def function_layers(maps: Sequence[Map]) -> Figure:
     panel.set_yticks(range(len(ranked)), labels=list(ranked))
     panel.xaxis.set_major_locator(MultipleLocator(TICK_EVERY))
     panel.set_xlabel("Layer")
-    figure.colorbar(image, ax=panel, label="heads", ticks=MaxNLocator(4, integer=True))
+    bar = figure.colorbar(image, ax=panel, ticks=MaxNLocator(4, integer=True))
+    bar.set_label("heads before the elbow", fontsize=8)
     heading(figure, maps, f"{task_title(head_map)}, {seeds_text(maps)}")
     return figure

@@ -11,7 +11,7 @@ from matplotlib.ticker import MultipleLocator
 from headatlas.errors import PlotError
 from headatlas.maps.functions import function_names, weak_functions
 from headatlas.plots.captions import heading, seeds_text, task_title, warn
-from headatlas.plots.panels import MISSING, grid
+from headatlas.plots.panels import COLOUR_BAR, MISSING, grid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,14 +30,15 @@ SATURATION = 0.995
 LETTERS_PER_LINE = 26
 TICK_EVERY = 6
 TICKS = 5
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def functions(maps: Sequence[Map], *, saturation: float = SATURATION) -> Figure:
     """Importance of all heads for every function, a panel each, on one shared scale.
 
     Layer 0 is at the top. The scale ends at the quantile `saturation` of all heads, and its last
-    number then has a + behind it. Functions whose heads did no more than random ones in a check
-    are marked.
+    number then has a + behind it; heads below 0 have the colour of 0. Functions whose heads did no
+    more than random ones in a check are marked.
     """
     (head_map,) = maps
     if not 0 < saturation <= 1:
@@ -46,7 +47,7 @@ def functions(maps: Sequence[Map], *, saturation: float = SATURATION) -> Figure:
         )
     values = mean_importance(head_map)
     weak = weak_functions(head_map)
-    low, high, beyond = _scale(values.to_numpy(), saturation)
+    high = _end_of_scale(values.to_numpy(), saturation)
     count, layers, heads = values.shape
     columns = min(COLUMNS, count)
     width = min(max(0.16 * heads, 1.5), 4.0)
@@ -55,15 +56,16 @@ def functions(maps: Sequence[Map], *, saturation: float = SATURATION) -> Figure:
     figure, axes = grid(rows, columns, width, height, below=0.55, gap=(0.2, 0.45), right=1.0)
     panels = [panel for row in axes for panel in row]
     for panel, name, importance in zip(panels, function_names(head_map), values, strict=False):
-        image = _draw_function(panel, importance, low, high)
+        image = _draw_function(panel, importance, high)
         panel.set_title(_folded(name + "*" * (name in weak)), fontsize=8.5)
     for panel in panels[count:]:
         panel.set_visible(False)
     for row in axes:
         row[0].set_ylabel("Layer")
-    for panel in axes[-1]:
+    for panel in panels[max(0, count - columns) : count]:  # with nothing below them
+        panel.tick_params(labelbottom=True)
         panel.set_xlabel("Head")
-    _scale_bar(figure, axes, image, np.linspace(low, high, TICKS + 1).tolist(), beyond)
+    _scale_bar(figure, axes, image, values)
     heading(figure, maps, f"{task_title(head_map)}, {seeds_text(maps)}")
     if weak:
         warn(
@@ -83,14 +85,14 @@ def mean_importance(head_map: Map) -> xr.DataArray:
     return values
 
 
-def _draw_function(panel: Axes, values: xr.DataArray, low: float, high: float) -> ScalarMappable:
+def _draw_function(panel: Axes, values: xr.DataArray, high: float) -> ScalarMappable:
     image = panel.imshow(
         np.ma.masked_invalid(values.to_numpy()),
         origin="upper",
         aspect="auto",
         interpolation="nearest",
         cmap="viridis",
-        vmin=low,
+        vmin=0.0,
         vmax=high,
     )
     panel.set_facecolor(MISSING)
@@ -100,27 +102,36 @@ def _draw_function(panel: Axes, values: xr.DataArray, low: float, high: float) -
 
 
 def _scale_bar(
-    figure: Figure,
-    axes: Sequence[Sequence[Axes]],
-    image: ScalarMappable,
-    ticks: Sequence[float],
-    beyond: bool,
+    figure: Figure, axes: Sequence[Sequence[Axes]], image: ScalarMappable, values: xr.DataArray
 ) -> None:
-    """The shared scale, right of all panels; a + behind its end if heads lie beyond it."""
+    """The shared scale, right of all panels.
+
+    A + stands behind its end if heads lie beyond it, and a ≤ before its 0 if heads lie below it.
+    """
     last = axes[0][-1].get_position()
     bottom = axes[-1][0].get_position().y0
     left, width = last.x1 + 0.15 / figure.get_figwidth(), 0.13 / figure.get_figwidth()
-    bar = figure.colorbar(image, cax=figure.add_axes((left, bottom, width, last.y1 - bottom)))
-    labels = [f"{tick:.{_digits(ticks)}f}" for tick in ticks]
-    bar.set_ticks(ticks, labels=[*labels[:-1], labels[-1] + ("+" if beyond else "")])
-    bar.ax.set_title("Heads Importance", fontsize=8, loc="left", pad=8)
+    place = (left, bottom, width, last.y1 - bottom)
+    bar = figure.colorbar(image, cax=figure.add_axes(place, label=COLOUR_BAR))
+    high = float(image.get_clim()[1] or 0)
+    labels, unit = _numbers(high)
+    labels[0] = "≤ 0" if bool((values < 0).any()) else "0"
+    labels[-1] += "+" if bool((values > high).any()) else ""
+    bar.set_ticks(np.linspace(0, high, TICKS + 1).tolist(), labels=labels)
+    bar.ax.set_title(f"Head importance{unit}", fontsize=8, loc="left", pad=8)
 
 
-def _digits(ticks: Sequence[float]) -> int:
-    """The number of decimals with which equal steps look equal, at least the published four."""
-    step = ticks[1] - ticks[0]
-    exact = (n for n in range(4, 12) if all(abs(round(t, n) - t) < step / 100 for t in ticks))
-    return next(exact, 12)
+def _numbers(high: float) -> tuple[list[str], str]:
+    """The numbers of a scale from 0 to `high`, and the power of ten that they are to be taken with.
+
+    Numbers around 0.005 have the four decimals of the published figure.
+    """
+    power = int(np.floor(np.log10(high) + 1e-9))
+    ticks = np.linspace(0, high, TICKS + 1)
+    if -3 <= power <= 1:
+        return [f"{tick:.{1 - power}f}" for tick in ticks], ""
+    unit = f"\n(× 10{str(power).translate(SUPERSCRIPTS)})"
+    return [f"{tick / 10.0**power:.1f}" for tick in ticks], unit
 
 
 def _folded(name: str) -> str:
@@ -128,10 +139,12 @@ def _folded(name: str) -> str:
     return fill(name, LETTERS_PER_LINE, break_long_words=False)
 
 
-def _scale(values: np.ndarray[Any, Any], saturation: float) -> tuple[float, float, bool]:
-    """From 0 to a round number near a high quantile; whether any head lies beyond it."""
+def _end_of_scale(values: np.ndarray[Any, Any], saturation: float) -> float:
+    """A round number near a high quantile; 1 if no head is above 0."""
     finite = values[np.isfinite(values)]
     high = float(np.quantile(finite, saturation))
-    step = 10.0 ** np.floor(np.log10(high)) / 2 if high > 0 else 1.0
-    high = float(np.ceil(high / step) * step)
-    return 0.0, high, bool(finite.max() > high)
+    high = high if high > 0 else float(finite.max())
+    if high <= 0:
+        return 1.0
+    step = 10.0 ** np.floor(np.log10(high)) / 2
+    return float(np.ceil(high / step) * step)

@@ -26,11 +26,14 @@ COLOURS = (
 )  # fmt: skip
 """Of the functions; readers with colour blindness can tell them apart."""
 
+LEGEND = "heads before the elbow of\n(of several: the one they are\nmost important for)"
+
 
 def head_profiles(maps: Sequence[Map]) -> Figure:
     """Heads as points: the two principal components of their importances for all functions.
 
-    The heads before a function's elbow are coloured, by the function they are most important for.
+    The heads before a function's elbow have its colour; of several such functions, that of the one
+    they are most important for.
     """
     from sklearn.decomposition import PCA
 
@@ -40,13 +43,15 @@ def head_profiles(maps: Sequence[Map]) -> Figure:
         raise PlotError("the figure head-profiles needs at least two functions and two heads.")
     components = PCA(2, svd_solver="full")
     points = components.fit_transform(profiles)
-    favourite = profiles.argmax(1)
+    ranked = ranked_heads(head_map)
+    sets = [set(function.chosen) for function in ranked.values()]
+    chosen = np.array([[head in of_function for of_function in sets] for head in heads])
+    favourite = np.where(chosen, profiles, -np.inf).argmax(1)
     figure, axes = grid(1, 1, 3.6, 2.8, below=0.55, right=1.8)
     panel = axes[0][0]
-    panel.plot(*points.T, ".", color="0.8", ms=4)
-    for number, (name, ranked) in enumerate(ranked_heads(head_map).items()):
-        chosen = set(ranked.chosen)
-        own = [i for i, head in enumerate(heads) if favourite[i] == number and head in chosen]
+    others = panel.plot(*points.T, ".", color="0.8", ms=4, label="other heads")
+    for number, name in enumerate(ranked):
+        own = chosen[:, number] & (favourite == number)
         colour = COLOURS[number % len(COLOURS)]
         panel.plot(*points[own].T, "o", ms=4.5, color=colour, label=name)
     for axis in (panel.xaxis, panel.yaxis):
@@ -55,7 +60,17 @@ def head_profiles(maps: Sequence[Map]) -> Figure:
     first, second = components.explained_variance_ratio_
     panel.set_xlabel(f"first component ({first:.0%} of the variance)")
     panel.set_ylabel(f"second component ({second:.0%})")
-    panel.legend(loc="center left", bbox_to_anchor=(1.02, 0.5), frameon=False, fontsize=7)
+    handles = [line for line in panel.lines if line not in others]
+    panel.legend(
+        handles=[*handles, *others],
+        title=LEGEND,
+        loc="center left",
+        bbox_to_anchor=(1.02, 0.5),
+        frameon=False,
+        fontsize=7,
+        title_fontsize=7,
+        alignment="left",
+    )
     heading(figure, maps, f"{task_title(head_map)}, {seeds_text(maps)}")
     return figure
 

@@ -5,11 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from headatlas.errors import PlotError
-from headatlas.plots.captions import method_title, short_model, show_warnings
-from headatlas.plots.panels import MISSING, new_figure
+from headatlas.maps.roles import SCORES
+from headatlas.plots.captions import (
+    method_title,
+    seeds_text,
+    short_model,
+    show_warnings,
+    task_title,
+)
+from headatlas.plots.panels import MISSING, legend, new_figure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,12 +29,15 @@ if TYPE_CHECKING:
     from headatlas.maps import Map
 
 LABELS = {
-    "effect": "change of target log-probability",
-    "effect_se": "standard error over questions",
+    "effect": "change of target log P (nats per token)",
+    "effect_se": "standard error over questions (nats per token)",
     "facilitation": "facilitation (G⁻)",
     "interference": "interference (1 − G⁺)",
     "irrelevance": "irrelevance (G⁺ · (1 − G⁻))",
 }
+FROM_0_TO_1 = (*SCORES, "gate", "gate_plus", "gate_minus")
+"""Variables whose scale is the same in all figures."""
+
 OUTLIER = 3.0
 """A scale leaves out heads that reach beyond this multiple of the usual range."""
 
@@ -35,9 +46,9 @@ def heatmap(maps: Sequence[Map], *, variable: str | None = None, rule: str = "me
     """One variable of any map as colours, layer by head.
 
     Layer 0 is at the bottom; heads without a number are grey. Numbers of both signs get a scale
-    that is symmetric about 0, blue for a loss and red for a gain; others run from the smallest to
-    the largest. Where a few heads would drown all others, the scale ends before them and their
-    numbers are written in. Seeds are aggregated by `rule`.
+    that is symmetric about 0, blue for a loss and red for a gain; scores and gates have one from 0
+    to 1; others run from the smallest to the largest. Where a few heads would drown all others, the
+    scale ends before them and their numbers are written in. Seeds are aggregated by `rule`.
     """
     (head_map,) = maps
     variable = variable or head_map.variables[0]
@@ -46,7 +57,7 @@ def heatmap(maps: Sequence[Map], *, variable: str | None = None, rule: str = "me
     figure = new_figure(1.9 + 0.26 * min(heads, 40), 1.5 + 0.15 * layers)
     axes = figure.add_subplot()
     axes.set_facecolor(MISSING)
-    scale = _scale(values.to_numpy())
+    scale = _scale(values.to_numpy(), variable)
     image = axes.imshow(
         np.ma.masked_invalid(values.to_numpy()),
         origin="lower",
@@ -59,11 +70,13 @@ def heatmap(maps: Sequence[Map], *, variable: str | None = None, rule: str = "me
     axes.set_ylabel("Layer")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(integer=True, nbins=12, min_n_ticks=2))
-    task = head_map.provenance.get("task", "")
-    axes.set_title(f"{short_model(head_map)}\n{task}: {method_title(head_map)}", fontsize=10)
-    show_warnings(figure, maps)
+    model = f"{short_model(head_map)}, {seeds_text(maps, rule)}"
+    axes.set_title(f"{model}\n{task_title(head_map)}: {method_title(head_map)}", fontsize=10)
     bar = figure.colorbar(image, ax=axes, extend=beyond)
     bar.set_label(LABELS.get(variable, variable))
+    if bool(values.isnull().any()):
+        legend(figure, [Patch(facecolor=MISSING, edgecolor="0.4", label="not measured")], 1)
+    show_warnings(figure, maps)
     return figure
 
 
@@ -81,8 +94,10 @@ def _layer_by_head(head_map: Map, variable: str, rule: str) -> xr.DataArray:
     return values
 
 
-def _scale(values: np.ndarray[Any, Any]) -> dict[str, Any]:
+def _scale(values: np.ndarray[Any, Any], variable: str) -> dict[str, Any]:
     """Colours and limits; the limits leave out up to 2 % of the heads if those stand far out."""
+    if variable in FROM_0_TO_1:
+        return {"cmap": "viridis", "vmin": 0.0, "vmax": 1.0}
     finite = values[np.isfinite(values)]
     low, high = finite.min(), finite.max()
     usual = float(np.quantile(np.abs(finite), 0.98))

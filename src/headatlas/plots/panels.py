@@ -10,6 +10,7 @@ import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.transforms import Bbox
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +23,12 @@ STRIP = 0.24
 
 LETTER = 0.08
 """Width of a letter of size 9, in inches."""
+
+COLOUR_BAR = "<colorbar>"
+"""The label that matplotlib gives to the axes of a colour bar."""
+
+BELOW = 0.05
+"""Space between the panels and what stands below them, in inches."""
 
 STRIP_COLOUR = "0.85"
 MISSING = "0.85"
@@ -144,16 +151,37 @@ def strip(axes: Axes, title: str) -> None:
     )
 
 
+def panels_box(figure: Figure) -> Bbox:
+    """The box around all panels with their labels and titles, as shares of the figure.
+
+    Colour bars are left out; left and right are the edges of the panels without their labels, so
+    that what is centred stands over the panels.
+    """
+    panels = [p for p in figure.axes if p.get_visible() and p.get_label() != COLOUR_BAR]
+    inner = Bbox.union([panel.get_position() for panel in panels])
+    outer = Bbox.union([_with_labels(panel) for panel in panels])
+    outer = outer.transformed(figure.transFigure.inverted())
+    return Bbox.from_extents(inner.x0, outer.y0, inner.x1, outer.y1)
+
+
+def _with_labels(panel: Axes) -> Bbox:
+    box = panel.get_tightbbox()
+    assert box is not None  # only invisible panels have none
+    return Bbox(box.get_points())
+
+
 def legend(figure: Figure, handles: Sequence[Artist], columns: int) -> None:
-    """A legend at the lower edge of the figure.
+    """A legend right below the panels, to be drawn after all else but headings and warnings.
 
     It is anchored to the figure: by itself it would move when a warning below it makes the saved
     figure larger.
     """
+    box = panels_box(figure)
     figure.legend(
         handles=handles,
-        loc="lower center",
-        bbox_to_anchor=(0.5, 0.0),
+        loc="upper center",
+        bbox_to_anchor=((box.x0 + box.x1) / 2, box.y0 - BELOW / figure.get_figheight()),
+        borderaxespad=0,
         bbox_transform=figure.transFigure,
         ncols=columns,
         fontsize=8,

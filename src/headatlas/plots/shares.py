@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.ticker import PercentFormatter
 
 from headatlas.plots.panels import MISSING, AtlasFigure, grid
 
@@ -13,8 +14,8 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-CELL = 0.38
-"""Width and height of a cell, in inches."""
+CELL, SMALLEST = 0.38, 1.5
+"""Width and height of a cell, and at least of the whole table, in inches."""
 
 
 def share_table(
@@ -24,7 +25,7 @@ def share_table(
 
     Cells without a share (NaN) are grey and empty. `label` stands beside the colour bar.
     """
-    size = CELL * len(names)
+    size = max(CELL * len(names), SMALLEST)
     figure, axes = grid(1, 1, size, size, left=1.7, below=below, right=1.0)
     panel = axes[0][0]
     panel.set_facecolor(MISSING)
@@ -35,5 +36,7 @@ def share_table(
         words = f"{value:.0%}" if np.isfinite(value) else ""
         colour = "black" if value > 0.6 else "white"
         panel.text(column, row, words, ha="center", va="center", color=colour, fontsize=6)
-    figure.colorbar(image, ax=panel, label=label)
+    bar = figure.colorbar(image, ax=panel, format=PercentFormatter(1, decimals=0))
+    bar.set_label(label, fontsize=8)
+    bar.ax.tick_params(labelsize=8)
     return figure, panel

@@ -39,8 +39,8 @@ def specificity(checks: Sequence[FunctionCheck]) -> Figure:
     labels = [f"{name} ({count})" for name, count in zip(names, table.heads, strict=True)]
     panel.set_yticks(range(len(names)), labels=labels, fontsize=8)
     panel.set_xticks(range(len(names)), labels=names, rotation=45, ha="right", fontsize=8)
-    panel.set_ylabel("heads masked of", fontsize=8)
-    panel.set_xlabel("measured (bold: the 95 % interval leaves out 0)", fontsize=8)
+    panel.set_ylabel("heads masked (function)", fontsize=8)
+    panel.set_xlabel("function measured (bold: 95 % interval excludes 0)", fontsize=8)
     for row, changes in enumerate(table.change):
         for column, change in enumerate(changes):
             _write(panel, row, column, change, limit)

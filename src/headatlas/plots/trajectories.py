@@ -41,7 +41,7 @@ def trajectories(maps: Sequence[Map], *, seed: int | None = None) -> Figure:
         raise PlotError(f"no seed {seed} in this map: it has {', '.join(map(str, seeds))}.")
     data = head_map.data.sel(seed=seed)
     final = roles(head_map, None).sel(seed=seed).to_numpy()
-    figure, axes = grid(2, 3, 2.3, 1.7, share=False, gap=(0.3, 0.5))
+    figure, axes = grid(2, 3, 2.3, 1.7, share=False, gap=(0.3, 0.2))
     losses = data["loss"].to_numpy()
     limits = np.nanmin(losses) / 1.3, np.nanmax(losses) * 1.3
     for column, (stage, title) in enumerate(STAGES.items()):
@@ -53,13 +53,16 @@ def trajectories(maps: Sequence[Map], *, seed: int | None = None) -> Figure:
         below.plot(np.arange(1, len(losses) + 1), losses, color="0.2", lw=0.9)
         below.set_yscale("log")
         below.set_ylim(*limits)
+        below.sharex(above)
+        above.autoscale(axis="x")
+        above.tick_params(labelbottom=False)
         for panel in (above, below):
             panel.tick_params(which="both", labelleft=column == 0)
             panel.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
         below.set_xlabel("update")
     axes[0][0].set_ylabel("gate")
     axes[1][0].set_ylabel("loss (nats per token)")
-    legend(figure, _role_lines(), 4)
+    legend(figure, _role_lines(final), 4)
     heading(figure, maps, f"{task_title(head_map)}, seed {seed}")
     return figure
 
@@ -75,6 +78,9 @@ def _gate_lines(panel: Axes, fit: xr.Dataset, final: np.ndarray) -> None:
         panel.plot(steps[kept], lines, color=COLOURS.get(role, OTHER), alpha=0.35, lw=0.6)
 
 
-def _role_lines() -> list[Line2D]:
-    named = {**COLOURS, UNDECIDED: OTHER}
+def _role_lines(final: np.ndarray) -> list[Line2D]:
+    """Of the roles that occur."""
+    named = {role: colour for role, colour in COLOURS.items() if role in final}
+    if (~np.isin(final, [*COLOURS, ""])).any():
+        named[UNDECIDED] = OTHER
     return [Line2D([], [], color=colour, label=role) for role, colour in named.items()]
