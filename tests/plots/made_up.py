@@ -53,7 +53,7 @@ def gating_map(layers=5, heads=9, seeds=2, task="math", **facts):
         {
             "seed": range(seeds),
             "stage": list(STAGES),
-            "point_step": (("stage", "point"), np.tile([1, 2, 3, -1], (3, 1))),
+            "point_step": (("stage", "point"), np.tile([0, 2, 3, -1], (3, 1))),
             "loss": (("seed", "stage", "step"), np.ones((seeds, 3, 3))),
         },
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from headatlas.plots.captions import (
     show_warnings,
     task_title,
 )
-from headatlas.plots.panels import MISSING, legend, new_figure
+from headatlas.plots.panels import LETTER, MISSING, legend, new_figure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +38,9 @@ LABELS = {
 }
 FROM_0_TO_1 = (*SCORES, "gate", "gate_plus", "gate_minus")
 """Variables whose scale is the same in all figures."""
+
+SHORTEST = 24
+"""Letters in a line beside the colour bar, at least."""
 
 OUTLIER = 3.0
 """A scale leaves out heads that reach beyond this multiple of the usual range."""
@@ -73,7 +77,8 @@ def heatmap(maps: Sequence[Map], *, variable: str | None = None, rule: str = "me
     model = f"{short_model(head_map)}, {seeds_text(maps, rule)}"
     axes.set_title(f"{model}\n{task_title(head_map)}: {method_title(head_map)}", fontsize=10)
     bar = figure.colorbar(image, ax=axes, extend=beyond)
-    bar.set_label(LABELS.get(variable, variable))
+    inches = axes.get_position().height * figure.get_figheight()
+    bar.set_label(fill(LABELS.get(variable, variable), max(SHORTEST, int(inches / LETTER))))
     if bool(values.isnull().any()):
         legend(figure, [Patch(facecolor=MISSING, edgecolor="0.4", label="not measured")], 1)
     show_warnings(figure, maps)

@@ -36,7 +36,7 @@ def toggling(checks: Sequence[GatingCheck]) -> Figure:
     heads of that role, and its 95 % interval. Lines end there: the heads that follow in the order
     have other roles. Irrelevance has the scale of facilitation, interference its own.
     """
-    figure, axes = grid(len(checks), 3, 2.3, 1.8, share=False, gap=(0.7, 0.75), below=0.75)
+    figure, axes = grid(len(checks), 3, 2.3, 1.8, share=False, gap=(0.95, 0.75), below=0.75)
     for row, check in zip(axes, checks, strict=True):
         curves = check.toggling.curves
         for panel, curve in zip(row, curves, strict=True):
