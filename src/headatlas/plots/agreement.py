@@ -37,7 +37,7 @@ def agreement(comparisons: Sequence[Comparison]) -> Figure:
     lines = list(dict.fromkeys(line for line, _ in rows))
     pairs = list(dict.fromkeys(row.pair for _, row in rows))
     step = BAND / max(3, len(pairs))
-    figure, axes = grid(1, 2, 2.4, 0.3 * len(lines), share=False, left=1.9, below=0.85)
+    figure, axes = grid(1, 2, 2.4, 0.3 * len(lines), share=False, gap=(0.5, 0.5), left=1.9)
     titles = ("all heads", "within layers")
     for within, (panel, title) in enumerate(zip(axes[0], titles, strict=True)):
         for number, pair in enumerate(pairs):
