@@ -7,11 +7,24 @@ import json
 import re
 
 import pyarrow as pa
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
 from headatlas.errors import TaskError
 from headatlas.tasks import check_file, load_task
+
+
+def fuzzing(examples, *, derandomize):
+    """Settings of a test that draws this number of broken files."""
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        derandomize=derandomize,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+
 
 PLACE = re.compile(r"(line|row) \d+, column ('[^']*'|\d+): |is empty|Parquet|has no train")
 

@@ -143,9 +143,9 @@ def claims_section() -> Iterator[str]:
             )
     yield text(
         "Over the test steps that were checked, in nats per token of the answer, with 95 % "
-        "intervals over questions and, where random heads are compared with, over draws. A claim *holds* if "
-        "its interval lies on the claimed side of 0, *does not hold* if on the other, and is "
-        "*undecided* if it contains 0."
+        "intervals over questions and, where random heads are compared with, over draws. A "
+        "claim *holds* if its interval lies on the claimed side of 0, *does not hold* if on the "
+        "other, and is *undecided* if it contains 0."
     )
     yield table(["claim", "data", "on this model", "number", "from"], rows)
 

@@ -173,11 +173,11 @@ def test_leave_one_out_learns_from_the_others(headatlas, tiny_folder, tasks, tmp
         ),
         (
             ("gate", "--threshold", "1", "--out", "o"),
-            "--threshold lies between 0 and 1, not at 1.0",
+            "--threshold must be between 0 and 1, not 1.0",
         ),
         (("contrast", "--retain", "antonym", "--out", "o"), "every --retain needs a --forget"),
-        (("check", "{gated}", "--task", "ioi"), "there is no such map of 'ioi' in"),
-        (("check", "{gated}"), "the map of 'a' was made from a file: name it with --task"),
+        (("check", "{gated}", "--task", "ioi"), "there is no gating or probing map of 'ioi' in"),
+        (("check", "{gated}"), "the map of 'a' was made from a file: give its path with --task"),
         (("check", "{gated}", "--map", "x"), "nothing matches 'x': choose one of tiny.a.gating"),
         (
             ("export", "{gated}", "--task", "ioi", "--out", "m"),
@@ -202,7 +202,7 @@ def test_maps_of_equal_names_are_told_apart_by_content(headatlas, tiny_folder, t
     assert code == 0, error
     code, _, error = headatlas("check", tmp_path / "o", "--task", other, "--questions", "4")
     assert code == 0, error
-    assert "made from other questions than the task has now" in error
+    assert "have changed since this map was made" in error
     assert len(list((tmp_path / "o" / "checks").glob("*.json"))) == 1
     code, _, error = headatlas("export", tmp_path / "o", "--task", other, "--out", tmp_path / "m")
     assert code == 2

@@ -5,21 +5,14 @@ from __future__ import annotations
 import secrets
 
 import pytest
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import given, seed
 from hypothesis import strategies as st
 
-from broken_files import break_parquet, check_broken_file, files
+from broken_files import break_parquet, check_broken_file, files, fuzzing
 
 pytestmark = pytest.mark.long
 
 SEED = secrets.randbits(32)
-MANY = settings(
-    max_examples=10_000,
-    deadline=None,
-    derandomize=False,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
 
 
 @pytest.fixture(autouse=True)
@@ -29,13 +22,13 @@ def _name_the_seed():
 
 @seed(SEED)
 @given(files())
-@MANY
+@fuzzing(10_000, derandomize=False)
 def test_broken_files_are_reported_not_raised(tmp_path_factory, file):
     check_broken_file(tmp_path_factory.getbasetemp(), *file)
 
 
 @seed(SEED)
 @given(st.integers(0, 2000), st.binary(max_size=40))
-@settings(MANY, max_examples=300)
+@fuzzing(300, derandomize=False)
 def test_broken_parquet_is_reported_not_raised(tmp_path_factory, at, wound):
     check_broken_file(tmp_path_factory.getbasetemp(), ".parquet", break_parquet(at, wound))

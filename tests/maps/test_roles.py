@@ -101,7 +101,9 @@ def test_the_published_table():
 
 
 def test_only_gating_has_roles():
-    with pytest.raises(MapError, match="gating maps, but this one is a map of ablation"):
+    with pytest.raises(
+        MapError, match="roles are read from gating maps; this is of the method 'ablation'"
+    ):
         effects(np.zeros((1, 1, 2))).roles()
-    with pytest.raises(MapError, match="the threshold of a role lies between 0 and 1, not at 2"):
+    with pytest.raises(MapError, match="the threshold must be between 0 and 1, not 2"):
         gating_map([[[1]]], [[[1]]]).roles(threshold=2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from dataclasses import replace
 
@@ -19,23 +18,14 @@ from headatlas.models.model import Model
 from headatlas.tasks import Example, Task
 from headatlas.tasks.splits import SPLITS
 from small_things import byte_tokenizer
+from suite_files import KINDS, steps
 
-NAMES = ("Retrieval", "Inference", "Math Calculation")
 SMALL = Probing(projection_dim=8, hidden_dim=16, epochs=20, learning_rate=1e-3, permutations=200)
 
 
-def suite(questions=60, names=NAMES):
+def suite(questions=60, names=KINDS):
     """Questions of three steps; each step starts with the ones before it."""
-    rng = random.Random(0)
-    examples = []
-    for number in range(questions):
-        told = f"{number} " + "".join(rng.choices("abcde", k=5))
-        for name in names:
-            told += f" {name[:3]}:"
-            answer = " " + "".join(rng.choices("xyz", k=3))
-            examples.append(Example(told, answer, function=name, group=f"q{number}"))
-            told += answer
-    return Task.of("suite", examples)
+    return Task.of("suite", [Example(**row) for row in steps(questions, names)])
 
 
 def test_a_step_is_read_from_a_longer_row_as_from_its_own(tiny):
@@ -63,9 +53,9 @@ def test_tokens_that_are_read(tiny):
     assert 1 <= len(telling) <= 5
     # a space is no word, and the letters that are rarest in the train questions are read
     assert all(tiny.tokenizer.decode([row.ids[i]]).strip() for i in telling)
-    with pytest.raises(HeadAtlasError, match="no tokens 'some': there are first, last, content"):
+    with pytest.raises(HeadAtlasError, match="one of first, last, content, all, not 'some'"):
         Reading("some")
-    with pytest.raises(HeadAtlasError, match="no answers 'guessed': there are reference"):
+    with pytest.raises(HeadAtlasError, match="one of reference, generated, not 'guessed'"):
         Reading(answers="guessed")
 
 
@@ -131,9 +121,9 @@ def test_functions_with_too_few_examples_are_named_and_left_out(tiny):
     rare = [replace(each, function="Rare") for each in task.splits["train"][:3]]
     splits = dict(task.splits) | {"train": (*rare, *task.splits["train"][3:])}
     with_rare = replace(task, splits=splits)
-    assert task_functions(with_rare)[0] == list(NAMES)
+    assert task_functions(with_rare)[0] == list(KINDS)
     assert SMALL.check(tiny, with_rare) == ["'Rare' has too few examples (0) and is left out"]
-    assert SMALL.run(tiny, with_rare, 0).data["function"].to_numpy().tolist() == list(NAMES)
+    assert SMALL.run(tiny, with_rare, 0).data["function"].to_numpy().tolist() == list(KINDS)
 
 
 def test_labels_that_differ_in_case_are_a_mistake():
@@ -148,15 +138,17 @@ def test_generated_answers_are_judged_and_wrong_ones_counted(tiny, monkeypatch):
     answers = {e.prompt: e.target for split in SPLITS for e in task.splits[split]}
 
     def generate(prompts, **options):
-        right = [f"{answers[prompt]}\nQ: and then?" for prompt in prompts]
-        return [" wrong" if index % 2 else text for index, text in enumerate(right)]
+        return [
+            "wrong" if prompt.endswith(" In:") else f"{answers[prompt]}\nQ: and then?"
+            for prompt in prompts
+        ]
 
     monkeypatch.setattr(tiny, "generate", generate)
     own = read_features(tiny, task, Reading("first", "generated"))
     reference = read_features(tiny, task, Reading("first"))
-    assert own.wrong > 0
-    count = sum(len(each) for each in reference.labels.values())
-    assert sum(len(each) for each in own.labels.values()) == count - own.wrong
+    for split, labels in reference.labels.items():
+        assert own.labels[split] == [label for label in labels if label != "Inference"]
+    assert own.wrong == sum(labels.count("Inference") for labels in reference.labels.values()) > 0
     assert own.settings != reference.settings
     assert np.abs(own.z["train"][0] - reference.z["train"][0]).max() < 1e-4
 
@@ -164,11 +156,11 @@ def test_generated_answers_are_judged_and_wrong_ones_counted(tiny, monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"epochs": 0}, "probing needs epochs of at least 1, not 0"),
-        ({"dropout": 1.0}, "the dropout lies between 0 and 1"),
-        ({"learning_rate": 0.0}, "the learning rate is positive"),
-        ({"tokens": "x"}, "no tokens 'x'"),
-        ({"examples": 0}, "examples of at least 1, not 0"),
+        ({"epochs": 0}, "epochs must be a positive integer, not 0"),
+        ({"dropout": 1.0}, "dropout must be at least 0 and below 1, not 1.0"),
+        ({"learning_rate": 0.0}, "learning_rate must be positive, not 0.0"),
+        ({"tokens": "x"}, "tokens must be one of first, last, content, all, not 'x'"),
+        ({"examples": 0}, "examples must be a positive integer, not 0"),
     ],
 )
 def test_settings_that_make_no_sense(settings, words):

@@ -239,12 +239,12 @@ def test_a_map_made_from_a_file_needs_its_task_to_be_checked(atlas, task, tmp_pa
     with pytest.raises(ha.HeadAtlasError, match="the map of 'task' was made from a file"):
         atlas.check(gates)
     other = write_task(tmp_path / "sub.jsonl", count=20).rename(tmp_path / "task.jsonl")
-    with pytest.raises(ha.HeadAtlasError, match="was made from other questions"):
+    with pytest.raises(ha.HeadAtlasError, match="the questions of 'task' have changed since"):
         atlas.check(gates, other)
     effects = atlas.map(ha.Ablation(heads=((0, 0),)), task)
-    with pytest.raises(ha.HeadAtlasError, match="there is no check for maps of ablation"):
+    with pytest.raises(ha.HeadAtlasError, match="there is no check for ablation maps"):
         atlas.check(effects)
-    with pytest.raises(ha.HeadAtlasError, match="the check 'probe' is not for maps of gating"):
+    with pytest.raises(ha.HeadAtlasError, match="the check 'probe' is not for gating maps"):
         atlas.check(gates, kind="probe")
     with pytest.raises(ha.HeadAtlasError, match="a check needs at least 2 questions, not 1"):
         atlas.check(gates, task, questions=1)

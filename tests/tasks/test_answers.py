@@ -30,5 +30,5 @@ def test_right_begins_at_a_half():
 
 
 def test_the_first_line_is_the_answer():
-    assert first_line("\n  yes \nQ: more?") == " yes"
+    assert first_line("\n  yes \nQ: more?") == "yes"
     assert first_line(" \n\n") == ""

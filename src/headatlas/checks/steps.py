@@ -52,7 +52,7 @@ class Steps:
             if count < 2:
                 raise TaskError(
                     f"'{name}' has only {count} of the sampled test questions of '{task.name}', "
-                    "too few to measure: use more questions."
+                    "too few to measure: use more questions (--questions)."
                 )
         return cls(
             tuple(rows), tuple(str(e.function) for e in used), tuple(e.question for e in used)

@@ -11,7 +11,7 @@ import headatlas as ha
 from headatlas.cli import options as given
 from headatlas.cli.screen import name_files, note, say, shortened, stdout, table
 
-VERDICTS = {True: "more", False: "less", None: "unclear"}
+VERDICTS = {True: "more harm", False: "less harm", None: "unclear"}
 
 
 def check(
@@ -19,7 +19,7 @@ def check(
     *,
     task: Annotated[
         list[str] | None,
-        typer.Option("--task", "-t", help="Only these tasks; those from files must be named."),
+        typer.Option("--task", "-t", help="Only these tasks; give the path of one from a file."),
     ] = None,
     map_name: given.MapNames = None,
     questions: Annotated[
@@ -82,7 +82,8 @@ def _chosen(atlas: ha.Atlas, names: list[str] | None, tasks: dict[str, ha.Task])
     for name in tasks:
         if name not in have:
             raise ha.HeadAtlasError(
-                f"there is no such map of '{name}' in {atlas.folder}: it has {', '.join(have)}."
+                f"there is no gating or probing map of '{name}' in {atlas.folder}; there is one of "
+                f"{', '.join(have)}."
             )
     return [head_map for head_map in checkable if not tasks or head_map.provenance["task"] in tasks]
 
@@ -126,8 +127,8 @@ def show_masking(result: ha.FunctionCheck) -> None:
         "when a function's first heads are masked (* those before the elbow), beside "
         f"{result.draws} draws of random heads; right: exact answers and their change"
     )
-    columns = ("function", "heads", "own", "random", "difference, 95 %", "right", "matter")
-    shown = table(*columns, left=("function", "matter"))
+    columns = ("function", "heads", "own", "random", "difference, 95 %", "right", "vs. random")
+    shown = table(*columns, left=("function", "vs. random"))
     for row in result.masking:
         shown.add_row(
             shortened(row.function),

@@ -59,17 +59,16 @@ def show_comparison(comparison: ha.Comparison) -> None:
         f"{first.top_expected:.0%})"
     )
     say(title)
-    columns = ("function", "maps", "correlation", "95 %", "within", "top")
+    functions = ["function"] if first.function else []
+    columns = (*functions, "maps", "correlation", "95 %", "in layers", "top")
     shown = table(*columns, left=("function", "maps"))
     for row in comparison.rows:
         shown.add_row(
-            shortened(row.function or ""),
+            *([shortened(row.function)] if row.function else []),
             " – ".join(shortened(name, 30) for name in row.pair),
             f"{row.spearman:+.2f}",
             f"{row.low:+.2f} … {row.high:+.2f}",
             f"{row.within:+.2f}" if row.within == row.within else "–",
             f"{row.top_overlap:.0%}",
         )
-    if not any(row.function for row in comparison.rows):
-        shown.columns.pop(0)
     stdout.print(shown)

@@ -28,7 +28,11 @@ def export(
     task: Annotated[str, typer.Option("--task", "-t", help="The task whose gates are taken.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="New folder for the model.")],
     gates: Annotated[
-        Which, typer.Option(help="plus: what helps the task; minus: the least it needs; free.")
+        Which,
+        typer.Option(
+            help="plus: close only heads that interfere; minus: keep only heads that are needed; "
+            "free: neither is favoured."
+        ),
     ] = Which.plus,
     hard: Annotated[bool, typer.Option("--hard", help="Gates as 0 or 1, cut at 0.5.")] = False,
     seed: Annotated[

@@ -108,7 +108,7 @@ def gate(
       headatlas gate --task antonym --schedule paper --out atlas
     """
     if not 0 < threshold < 1:
-        raise ha.HeadAtlasError(f"--threshold lies between 0 and 1, not at {threshold}.")
+        raise ha.HeadAtlasError(f"--threshold must be between 0 and 1, not {threshold}.")
     names = list(dict.fromkeys(task or ["singular-plural"]))
     tasks = [files.load(name, model.download) for name in names]
     with model.atlas(out) as atlas:

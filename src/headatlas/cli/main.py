@@ -89,7 +89,7 @@ def options(
 def main() -> None:
     """Run the program: exit code 2 and one sentence for a mistake in what was given."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal may not know every letter
+        if isinstance(stream, io.TextIOWrapper):  # the terminal's encoding may lack some characters
             stream.reconfigure(errors="backslashreplace")
     logging.basicConfig(level=logging.WARNING, handlers=[NoteHandler()])
     try:

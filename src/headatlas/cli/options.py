@@ -61,10 +61,11 @@ class ModelOptions:
     ] = None
     dtype: Annotated[str | None, typer.Option(help="float32, bfloat16 or float16.")] = None
     attn_implementation: Annotated[
-        str | None, typer.Option(help="sdpa, eager, flash_attention_2, … (as transformers).")
+        str | None, typer.Option(help="sdpa, eager, flash_attention_2, … (as in transformers).")
     ] = None
     device_map: Annotated[
-        str | None, typer.Option(help="Spread the model over devices, e.g. auto (as transformers).")
+        str | None,
+        typer.Option(help="Spread the model over devices, e.g. auto (as in transformers)."),
     ] = None
     download: Download = False
 

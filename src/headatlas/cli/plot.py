@@ -30,7 +30,9 @@ def plot(
     palette: Annotated[
         str | None, typer.Option(help="always-any: red-green, or blue-orange (colour-blind safe).")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="trajectories: of which seed.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="trajectories: which seed to show (default: the first).")
+    ] = None,
 ) -> None:
     """Draw a figure from the maps and checks of a folder.
 

@@ -94,11 +94,14 @@ def show_report(report: ha.Result) -> None:
     """Print the accuracy of the probe beside what needs no heads."""
     assert isinstance(report, ha.ProbeReport)
     say(report.summary()[0])
-    shown = table("control", "accuracy", "the probe gains", "95 %", left=("control", "95 %"))
+    shown = table("control", "accuracy", "probe's gain", "95 %", left=("control", "95 %"))
     for name, control in report.controls.items():
-        interval = f"{control.low:+.0%} … {control.high:+.0%}"
+        interval = f"{100 * control.low:+.0f} … {100 * control.high:+.0f}"
         shown.add_row(
-            report.label(name), f"{control.accuracy:.0%}", f"{control.gain:+.0%}", interval
+            report.label(name),
+            f"{control.accuracy:.0%}",
+            f"{100 * control.gain:+.0f} points",
+            interval,
         )
     stdout.print(shown)
     for warning in report.warnings():

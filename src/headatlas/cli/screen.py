@@ -25,7 +25,7 @@ from rich.table import Table
 
 import headatlas as ha
 
-EVERY = 30.0
+LINE_INTERVAL = 30.0
 """Seconds between the plain lines that stand for a progress bar where there is no terminal."""
 
 stdout = Console(emoji=False)
@@ -69,7 +69,7 @@ class Display:
             self._bars.stop()
 
     def __call__(self, progress: ha.Progress) -> None:
-        """Take news from the library."""
+        """Receive a progress update."""
         with self._lock:
             known = self._works.get(progress.work)
             if known is None or not progress.detail:
@@ -104,7 +104,7 @@ class Display:
                 self._bars = None
 
     def _print_lines(self) -> None:
-        while not self._stop.wait(EVERY):
+        while not self._stop.wait(LINE_INTERVAL):
             with self._lock:
                 lines = [work.line() for work in self._works.values()]
             for line in lines:
@@ -126,7 +126,7 @@ def waiting(what: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Work:
-    """A piece of work: when it began, how far it was when computing began, and its latest news.
+    """A running job: start time, steps already done at the start, and last update.
 
     Steps without words were finished before, and say nothing about how long the others take.
     """
@@ -136,7 +136,7 @@ class _Work:
     progress: ha.Progress
 
     def line(self) -> str:
-        """What, how far, how long still."""
+        """Name, progress and time left."""
         progress, seconds = self.progress, time.monotonic() - self.begun
         words = f" ({progress.detail})" if progress.detail else ""
         if not progress.total:
@@ -148,9 +148,9 @@ class _Work:
         return f"{progress.work}: {progress.done} of {total}, {left}{words}"
 
 
-def table(*columns: str, left: Iterable[str] = (), title: str | None = None) -> Table:
+def table(*columns: str, left: Iterable[str] = ()) -> Table:
     """A plain table; columns that are not named `left` are aligned to the right."""
-    made = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), title=title, title_justify="left")
+    made = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for column in columns:
         made.add_column(column, justify="left" if column in left else "right", no_wrap=True)
     return made
@@ -163,7 +163,7 @@ def name_files(paths: Iterable[Path]) -> None:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people say them."""
+    """Seconds in human-readable units."""
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 120:
@@ -173,7 +173,7 @@ def duration(seconds: float) -> str:
 
 
 def size(count: float) -> str:
-    """Bytes as people say them."""
+    """Bytes in human-readable units."""
     return f"{count / 1e9:.2f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 

@@ -97,6 +97,6 @@ def _print(name: str, report: ha.FileReport) -> None:
         number = f"{report.problems:,} problem{'' if report.problems == 1 else 's'}"
         say(f"  {number}: a run would refuse this file", "red")
     elif report.sound:
-        say("  sound", "green")
+        say("  no problems found", "green")
     else:
         say("  no example can be used" if report.examples else "  no examples", "red")

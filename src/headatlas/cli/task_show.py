@@ -57,8 +57,8 @@ def _print(prompt: ha.PromptPreview) -> None:
         "target": repr(example.target),
         "choices": ", ".join(map(repr, example.choices)),
         "corrupted": repr(example.corrupted) if example.corrupted else "",
-        "its answer": repr(example.corrupted_target) if example.corrupted_target else "",
+        "corrupted target": repr(example.corrupted_target) if example.corrupted_target else "",
     }
     for name, value in facts.items():
         if value:
-            stdout.print(Text(f"  {name:10} {value}", style="dim"), soft_wrap=True, highlight=False)
+            stdout.print(Text(f"  {name:16} {value}", style="dim"), soft_wrap=True, highlight=False)

@@ -30,8 +30,8 @@ def top(
 ) -> None:
     """Print the most important heads of the maps in a folder.
 
-    Every head comes with its 95 % interval, where available, and with a star if it passes a
-    correction for the number of heads tested (p ≤ 0.05).
+    Every head comes with its 95 % interval, where available, and with a star if it is significant
+    after correction for the number of heads (p ≤ 0.05).
 
     \b
     Examples:
@@ -54,7 +54,7 @@ def finish(atlas: ha.Atlas, maps: Sequence[ha.Map], *, threshold: float = 0.5) -
         reused = f", {len(units['skipped'])} reused" if units["skipped"] else ""
         count = len(units["computed"])
         say(
-            f"{record['method']['name']} of {record['task']['name']}: {count} "
+            f"{record['method']['name']} on {record['task']['name']}: {count} "
             f"unit{'' if count == 1 else 's'} computed{reused} ({duration(record['seconds'])})"
         )
     say(f"{duration(time.time() - psutil.Process().create_time())} in total")
@@ -86,7 +86,10 @@ def show_top(head_map: ha.Map, n: int = 10) -> None:
     else:
         _show_heads(rows)
     if rows["significant"].any():
-        say(f"* p ≤ 0.05, corrected for {ranking.correction} (intervals are not corrected)")
+        bare = "" if "function" in rows else " (intervals are not corrected)"
+        say(f"* p ≤ 0.05, corrected for {ranking.correction}{bare}")
+    elif rows["p"].isna().all() and not mark:
+        say(f"Not tested: {ranking.advice}.")
     elif not mark:
         say(f"No head passes the correction for {ranking.correction}: {ranking.advice}.")
 

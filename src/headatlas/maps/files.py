@@ -26,7 +26,7 @@ def save_map(head_map: Map, path: str | Path) -> Path:
 
 
 def load_map(path: str | Path) -> Map:
-    """Read a map file; a file that is not one gives a sentence that says so.
+    """Read a map file. Raises `MapError` if the file is not a map.
 
     >>> load_map("atlas/maps/smollm2-135m.math.gating-848d5fa3.nc")  # doctest: +SKIP
     <Map gating of math on smollm2-135m (seed: 10, layer: 30, head: 9): facilitation, ...>

@@ -27,7 +27,7 @@ from headatlas.maps.aggregate import between_seeds, mean_bounds, next_interval, 
 from headatlas.maps.functions import LEVEL, function_names, ranked_heads
 from headatlas.maps.importance import importance_of
 from headatlas.maps.order import Head, heads_by
-from headatlas.maps.roles import SCORES, THRESHOLD, check_gating, roles
+from headatlas.maps.roles import SCORES, THRESHOLD, require_gating, roles
 from headatlas.stats.intervals import welch_df
 from headatlas.stats.multiple import holm, student_p
 from headatlas.stats.permutation import consistency_p
@@ -88,7 +88,7 @@ def top_heads(head_map: Map, n: int = 10) -> pd.DataFrame:
 
 
 def _gating(head_map: Map, threshold: float) -> pd.DataFrame:
-    check_gating(head_map, threshold)
+    require_gating(head_map, threshold)
     table = _over_seeds(head_map["facilitation"])
     for rule in ("always", "any"):
         table[f"role_{rule}"] = _at(roles(head_map, rule, threshold), table)

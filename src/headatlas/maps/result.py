@@ -38,7 +38,7 @@ class Result:
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> Self:
-        """The result that `as_dict` gave; anything else gets one sentence."""
+        """The result that `as_dict` gave. Raises `StoreError` for anything else."""
         from pydantic import ValidationError
 
         try:

@@ -36,7 +36,7 @@ def roles(scores: Map, rule: str | None = "always", threshold: float = THRESHOLD
     does; a head that is facilitating and interfering (usually in different seeds) is `both`, one
     without a role `undecided`. Heads that do not exist have the empty role.
     """
-    check_gating(scores, threshold)
+    require_gating(scores, threshold)
     data = (scores.aggregate(rule) if rule is not None else scores).data
     above = {name: data[name].to_numpy() >= threshold for name in SCORES}
     facilitates, interferes = above["facilitation"], above["interference"]
@@ -60,7 +60,7 @@ def shares(scores: Map, threshold: float = THRESHOLD) -> dict[str, dict[str, flo
     >>> shares(gates)["always"]["facilitation"]  # doctest: +SKIP
     0.07
     """
-    check_gating(scores, threshold)
+    require_gating(scores, threshold)
     table: dict[str, dict[str, float]] = {}
     for rule in ("always", "any"):
         aggregated = scores.aggregate(rule)
@@ -75,7 +75,7 @@ def shares(scores: Map, threshold: float = THRESHOLD) -> dict[str, dict[str, flo
 def unstable_heads(scores: Map, threshold: float = THRESHOLD) -> list[tuple[int, int, int, int]]:
     """Heads that facilitate in some seeds and interfere in others: layer, head, number of seeds
     that say the one, and number that say the other."""
-    check_gating(scores, threshold)
+    require_gating(scores, threshold)
     above = [scores[name] >= threshold for name in ("facilitation", "interference")]
     facilitates, interferes = (each.sum("seed") for each in above)
     concerned = (above[0] | above[1]).sum("seed")  # one seed that says both is not two
@@ -126,10 +126,10 @@ def is_gating(head_map: Map) -> bool:
     return set(SCORES) <= set(head_map.variables)
 
 
-def check_gating(scores: Map, threshold: float) -> None:
+def require_gating(scores: Map, threshold: float) -> None:
     """Raise unless the map has roles and the threshold makes sense."""
     if not is_gating(scores):
         method = scores.provenance.get("method", "another method")
-        raise MapError(f"roles are read from gating maps, but this one is a map of {method}.")
+        raise MapError(f"roles are read from gating maps; this is of the method '{method}'.")
     if not 0 < threshold < 1:
-        raise MapError(f"the threshold of a role lies between 0 and 1, not at {threshold}.")
+        raise MapError(f"the threshold must be between 0 and 1, not {threshold}.")

@@ -14,7 +14,7 @@ import torch
 from headatlas.errors import HeadAtlasError, TaskError
 from headatlas.maps import Map
 from headatlas.methods.encoding import encode_examples
-from headatlas.methods.method import Inputs, Part, Report, provenance, verified_coordinates
+from headatlas.methods.method import Inputs, Method, Part, Report, provenance, verified_coordinates
 from headatlas.models.edit import Edit
 from headatlas.stats.clustered import mean_se
 from headatlas.tasks import Example, Task
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Ablation:
+class Ablation(Method[Task]):
     """Remove every head alone (gate 0 at every position) and measure the task.
 
     `effect[l,h]` = mean log P(target | head (l,h) removed) − mean log P(target), where the mean is
@@ -60,11 +60,8 @@ class Ablation:
         only = {"by_function": True} if self.by_function else {}
         return {"examples": self.examples, **only}
 
-    def inputs(self) -> tuple[()]:
-        return ()
-
     def parts(self, spec: ModelSpec) -> list[Part]:
-        """One part a layer."""
+        """One part per layer."""
         wanted = sorted(set(self.heads)) if self.heads is not None else spec.heads()
         for head in wanted:
             spec.check_head(head)
@@ -183,7 +180,7 @@ def whole_questions(task: Task, seed: int, limit: int | None) -> list[Example]:
 
 
 def _as_heads(heads: Sequence[Sequence[int]]) -> tuple[Head, ...]:
-    """Pairs of any integers as heads; anything else gets one sentence."""
+    """Pairs of any integers as heads. Raises `HeadAtlasError` for anything else."""
     try:
         pairs = tuple((index(layer), index(head)) for layer, head in heads)
     except (TypeError, ValueError):

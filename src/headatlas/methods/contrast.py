@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -21,17 +21,16 @@ from headatlas.methods.fitting import (
     first_theta,
     fit_gates,
 )
-from headatlas.methods.method import Inputs, Part, Report, provenance, verified_coordinates
+from headatlas.methods.method import Inputs, Method, Part, Report, provenance, verified_coordinates
 from headatlas.models.edit import Edit
 from headatlas.tasks.pairs import TaskPairs
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model
-    from headatlas.models.spec import ModelSpec
 
 
 @dataclass(frozen=True)
-class Contrast:
+class Contrast(Method[TaskPairs]):
     """Learn one gate matrix that keeps some tasks and forgets others (Nam et al., 2505.13737).
 
     Loss = max(log P(forget), log P(retain) − `margin`) − log P(retain) − λ · mean(clamp(θ, −4, 4))
@@ -83,17 +82,6 @@ class Contrast:
             stop_at=None,
         )
         return replace(schedule, **changes)
-
-    def settings(self) -> dict[str, Any]:
-        settings = asdict(self)
-        return {key: list(v) if isinstance(v, tuple) else v for key, v in settings.items()}
-
-    def inputs(self) -> tuple[()]:
-        return ()
-
-    def parts(self, spec: ModelSpec) -> list[Part]:
-        """A seed is one piece."""
-        return [{}]
 
     def reports(self, part: Part) -> int:
         """One report per update."""

@@ -6,7 +6,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -18,7 +18,7 @@ from torch import Tensor
 from headatlas.errors import HeadAtlasError
 from headatlas.maps import Map
 from headatlas.methods.encoding import encode_fitting
-from headatlas.methods.method import Inputs, Part, Report, provenance, verified_coordinates
+from headatlas.methods.method import Inputs, Method, Part, Report, provenance, verified_coordinates
 from headatlas.methods.own_answers import own_answers
 from headatlas.models.tokens import group_by_prefix
 from headatlas.tasks import Example, Task
@@ -44,7 +44,7 @@ LEFT_OUT = ("too_long", "wrong")
 
 
 @dataclass(frozen=True)
-class Reading:
+class Reading(Method[Task]):
     """Read the mean output of every head over some tokens of the answer.
 
     `tokens` says which: the `first`, the `last`, `all`, or `content`: up to five tokens of words,
@@ -65,22 +65,20 @@ class Reading:
 
     def __post_init__(self) -> None:
         if self.tokens not in CHOICES:
-            raise HeadAtlasError(f"no tokens '{self.tokens}': there are {', '.join(CHOICES)}.")
+            raise HeadAtlasError(
+                f"tokens must be one of {', '.join(CHOICES)}, not {self.tokens!r}."
+            )
         if self.answers not in ANSWERS:
-            raise HeadAtlasError(f"no answers '{self.answers}': there are {', '.join(ANSWERS)}.")
+            raise HeadAtlasError(
+                f"answers must be one of {', '.join(ANSWERS)}, not {self.answers!r}."
+            )
         if self.examples is not None and self.examples < 1:
-            raise HeadAtlasError(f"probing needs examples of at least 1, not {self.examples}.")
+            raise HeadAtlasError(f"examples must be a positive integer, not {self.examples!r}.")
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Reading:
         """The reading that a probe with these settings was made from."""
         return cls(settings["tokens"], settings["answers"], settings["examples"])
-
-    def settings(self) -> dict[str, Any]:
-        return asdict(self)
-
-    def inputs(self) -> tuple[()]:
-        return ()
 
     def parts(self, spec: ModelSpec) -> list[Part]:
         """Every split in shards of whole questions."""
@@ -90,9 +88,6 @@ class Reading:
 
     def reports(self, part: Part) -> int:
         return 1
-
-    def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
-        return []
 
     def run(
         self,
@@ -106,7 +101,9 @@ class Reading:
     ) -> Map:
         """The features of one part of the questions."""
         if part is None:
-            raise HeadAtlasError("features are read part by part: use read_features.")
+            raise HeadAtlasError(
+                "features are read part by part: give a part of Reading.parts(model.spec)."
+            )
         coordinates = verified_coordinates(model, seed)
         del coordinates["seed"]
         task = task.for_tokenizer(model.tokenizer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -21,14 +21,13 @@ from headatlas.methods.fitting import (
     first_theta,
     fit_gates,
 )
-from headatlas.methods.method import Inputs, Part, Report, provenance, verified_coordinates
+from headatlas.methods.method import Inputs, Method, Part, Report, provenance, verified_coordinates
 from headatlas.methods.replacement import check_replacement, replacement_vectors
 from headatlas.models.edit import Edit
 from headatlas.tasks import Task
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model
-    from headatlas.models.spec import ModelSpec
 
 STAGES = ("free", "plus", "minus")
 SYMBOLS = {"free": "G", "plus": "G⁺", "minus": "G⁻"}
@@ -37,7 +36,7 @@ LENGTHS_CHECKED = 256
 
 
 @dataclass(frozen=True)
-class Gating:
+class Gating(Method[Task]):
     """Learn a gate on every head: free, pushed on and pushed off (Nam et al., arXiv 2505.13737).
 
     Gates are sigmoid(θ), θ from gates drawn uniformly by the seed. Loss = NLL of the target (mean
@@ -102,16 +101,6 @@ class Gating:
         )
         return replace(schedule, **changes)
 
-    def settings(self) -> dict[str, Any]:
-        return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(self).items()}
-
-    def inputs(self) -> tuple[()]:
-        return ()
-
-    def parts(self, spec: ModelSpec) -> list[Part]:
-        """A seed is one piece."""
-        return [{}]
-
     def reports(self, part: Part) -> int:
         """One report per update."""
         return sum(fit.steps for fit in self.fits().values())
@@ -143,7 +132,7 @@ class Gating:
                 "that are too long are left out"
             )
         if (count := len(task.split("train"))) < self.batch_size:
-            remarks.append(f"Only {count} training examples; batch size reduced to {count}.")
+            remarks.append(f"only {count} training examples: batch size reduced to {count}")
         return remarks
 
     def run(

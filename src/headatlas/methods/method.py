@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 
 from headatlas.errors import HeadAtlasError
 from headatlas.maps import head_coordinates
@@ -23,7 +24,7 @@ Report = Callable[[str], None]
 """Called after every step with a few words on where the work is, so that progress can be shown."""
 
 Part = dict[str, Any]
-"""Plain data that names a piece of the work; the pieces together are the whole map."""
+"""Plain data that names a part of a seed's work; the parts together are the whole map."""
 
 Inputs = Mapping[str, Sequence["Map"]]
 """Maps that a method is computed from, by the name of the method that made them."""
@@ -33,7 +34,7 @@ Subject = TypeVar("Subject", bound=Task | TaskPairs, contravariant=True)
 
 
 class Method(Protocol[Subject]):
-    """Frozen settings with `run(model, task, seed)`; a method keeps no state.
+    """A frozen dataclass of settings with `run(model, task, seed)`; a method keeps no state.
 
     `version` goes up when the same settings would give other numbers. `variable` is the variable of
     the map that ranks heads; `subject` the type of what the method is run on.
@@ -46,15 +47,16 @@ class Method(Protocol[Subject]):
 
     def settings(self) -> dict[str, Any]:
         """Every setting that determines the numbers, as plain data."""
-        ...
+        settings = asdict(cast("Any", self))
+        return {key: list(v) if isinstance(v, tuple) else v for key, v in settings.items()}
 
     def inputs(self) -> Sequence[Method[Any]]:
         """Methods whose maps this one is computed from, so that they can be kept and shared."""
-        ...
+        return ()
 
     def parts(self, spec: ModelSpec) -> list[Part]:
-        """The pieces that the work is cut into, so that it can be interrupted between them."""
-        ...
+        """The parts that a seed is cut into, so that it can be interrupted between them."""
+        return [{}]
 
     def reports(self, part: Part) -> int:
         """How often `run` reports on a part."""
@@ -62,7 +64,7 @@ class Method(Protocol[Subject]):
 
     def check(self, model: Model, task: Subject, seeds: int = 1) -> list[str]:
         """Raise if the task cannot be used with this number of seeds; give remarks for the user."""
-        ...
+        return []
 
     def run(
         self,

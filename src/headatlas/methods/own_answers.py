@@ -19,7 +19,10 @@ SPARE = 4
 
 
 def own_answers(model: Model, examples: dict[int, Example]) -> dict[int, Example]:
-    """The examples whose generated answer is correct, with that answer as their target."""
+    """The examples whose generated answer is correct, with that answer as their target.
+
+    It begins with the space that the reference begins with, if any.
+    """
     answered = {}
     numbers = list(examples)
     for start in range(0, len(numbers), AT_ONCE):
@@ -30,7 +33,8 @@ def own_answers(model: Model, examples: dict[int, Example]) -> dict[int, Example
             [each.prompt for each in batch], max_new_tokens=2 * longest + SPARE
         )
         for number, text in zip(chosen, generated, strict=True):
-            answer = first_line(str(text))
-            if token_f1(answer, examples[number].target) >= RIGHT:
-                answered[number] = replace(examples[number], target=answer, choices=())
+            example, answer = examples[number], first_line(str(text))
+            if token_f1(answer, example.target) >= RIGHT:
+                space = example.target[: -len(example.target.lstrip()) or None]
+                answered[number] = replace(example, target=space + answer, choices=())
     return answered

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -15,16 +15,15 @@ from torch import Tensor, nn
 from headatlas.errors import HeadAtlasError, TaskError
 from headatlas.maps import Map
 from headatlas.methods.features import SPLITS_READ, Features, Reading, read_features
-from headatlas.methods.method import Inputs, Part, Report, provenance, verified_coordinates
+from headatlas.methods.method import Inputs, Method, Part, Report, provenance, verified_coordinates
 from headatlas.stats.permutation import max_null_p
 from headatlas.tasks import Task
 from headatlas.tasks.functions import in_order
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model
-    from headatlas.models.spec import ModelSpec
 
-LEAST = 5
+MIN_EXAMPLES = 5
 """Examples of a function that train, select and test each need; others are left out."""
 
 
@@ -48,7 +47,7 @@ class Probe(nn.Module):
 
 
 @dataclass(frozen=True)
-class Probing:
+class Probing(Method[Task]):
     """Importance of every head for every cognitive function (Ma et al., arXiv 2512.10978).
 
     A probe learns the function from the heads' outputs at the answer, each joined with its layer's
@@ -84,26 +83,19 @@ class Probing:
     def __post_init__(self) -> None:
         for name in ("projection_dim", "hidden_dim", "epochs", "batch_size", "permutations"):
             if (value := getattr(self, name)) < 1:
-                raise HeadAtlasError(f"probing needs {name} of at least 1, not {value}.")
+                raise HeadAtlasError(f"{name} must be a positive integer, not {value!r}.")
         if not 0 <= self.dropout < 1:
-            raise HeadAtlasError(f"the dropout lies between 0 and 1, not at {self.dropout}.")
+            raise HeadAtlasError(f"dropout must be at least 0 and below 1, not {self.dropout}.")
         if not self.learning_rate > 0:
-            raise HeadAtlasError(f"the learning rate is positive, not {self.learning_rate}.")
+            raise HeadAtlasError(f"learning_rate must be positive, not {self.learning_rate}.")
         self.reading()
 
     def reading(self) -> Reading:
         """How the features of the probe are read."""
         return Reading(self.tokens, self.answers, self.examples)
 
-    def settings(self) -> dict[str, Any]:
-        return asdict(self)
-
     def inputs(self) -> tuple[Reading]:
         return (self.reading(),)
-
-    def parts(self, spec: ModelSpec) -> list[Part]:
-        """A seed is one piece."""
-        return [{}]
 
     def reports(self, part: Part) -> int:
         """One report per epoch, of the probe and of its control."""
@@ -133,14 +125,14 @@ class Probing:
             features = Features.of(task, inputs[Reading.name])
         else:
             features = read_features(model, task, self.reading())
-        names, _ = feature_functions(features)
+        names, few = feature_functions(features, self.examples)
         data = {split: _tensors(features, split, names) for split in ("train", "select", "test")}
         rng = np.random.default_rng(seed)
         probe = self._fit(data["train"], len(names), seed, report, "probe")
         shuffled = data["train"].with_labels(rng.permutation(data["train"].labels))
         control = self._fit(shuffled, len(names), seed, report, "control")
         values = contributions(probe, data["select"].x, len(names))
-        scores = importance_of(values, data["select"], self.permutations, rng)
+        scores = importance_and_p(values, data["select"], self.permutations, rng)
         variables = {}
         for name, array in zip(("importance", "importance_p"), scores, strict=True):
             whole = np.full((len(names), 1, model.spec.n_layers, model.spec.n_heads), np.nan)
@@ -149,7 +141,9 @@ class Probing:
             variables[name] = (("function", "seed", "layer", "head"), whole)
         return Map.of(
             variables,
-            provenance(model, task, self, seed) | {"answers": self.answers},
+            provenance(model, task, self, seed)
+            | {"answers": self.answers}
+            | ({"functions_left_out": few} if few else {}),
             {"function": names}
             | coordinates
             | _predictions(data["test"], {"predicted": probe, "control": control}),
@@ -218,11 +212,14 @@ def task_functions(task: Task) -> tuple[list[str], dict[str, int]]:
     return _functions(task.name, labels)
 
 
-def feature_functions(features: Features) -> tuple[list[str], dict[str, int]]:
-    """The same of the examples that were read: some may have been too long or wrong."""
-    hint = ""
+def feature_functions(
+    features: Features, examples: int | None = None
+) -> tuple[list[str], dict[str, int]]:
+    """The same of the examples that were read: some may have been too long or wrong, or not been
+    among the `examples` that were drawn."""
+    hint = f" among the {examples} examples that were read: read more (--examples)" * bool(examples)
     if features.wrong:
-        hint = f" ({features.wrong} answers of the model are wrong: try the reference answers)"
+        hint += f" ({features.wrong} answers of the model are wrong: try the reference answers)"
     return _functions(features.task.name, features.labels, hint)
 
 
@@ -233,15 +230,15 @@ def _functions(
     names = {name for each in labels.values() for name in each}
     _check_spelling(task, names)
     least = {name: min(each[name] for each in counts.values()) for name in in_order(names)}
-    known = [name for name, count in least.items() if count >= LEAST]
+    known = [name for name, count in least.items() if count >= MIN_EXAMPLES]
     if len(known) < 2:
         have = ", ".join(f"{name} ({count})" for name, count in least.items())
         has = f"has, in its smallest split, {have}" if have else "has no column 'function'"
         raise TaskError(
-            f"a probe tells functions apart, and needs two with {LEAST} examples in every split; "
-            f"'{task}' {has}{hint}."
+            f"a probe tells functions apart, and needs two with {MIN_EXAMPLES} examples in every "
+            f"split; '{task}' {has}{hint}."
         )
-    return known, {name: count for name, count in least.items() if count < LEAST}
+    return known, {name: count for name, count in least.items() if count < MIN_EXAMPLES}
 
 
 def _check_spelling(task: str, names: Iterable[str]) -> None:
@@ -280,7 +277,7 @@ def contributions(probe: Probe, x: Tensor, classes: int) -> NDArray[np.float64]:
     return np.stack(values)
 
 
-def importance_of(
+def importance_and_p(
     values: NDArray[np.float64],
     data: LabelledFeatures,
     permutations: int,

@@ -32,7 +32,7 @@ def find_check(head_map: Map, kind: str | None = None) -> CheckKind:
             return check
     method = head_map.provenance.get("method", "another method")
     which = f"the check '{kind}' is not for" if kind else "there is no check for"
-    raise HeadAtlasError(f"{which} maps of {method}.")
+    raise HeadAtlasError(f"{which} {method} maps: gating and probing maps can be checked.")
 
 
 def stored_result(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PREFIX, SUFFIX, ROWS = 64, 8, 32
 
 SAMPLE_SECONDS = 0.001
-"""Time between two looks at the memory of the process."""
+"""Seconds between two samples of the process's memory."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def estimate(model: Model) -> list[Estimate]:
     """Measure one scoring pass and one gate update on few-shot prompts, and scale them up.
 
     The prompts are random tokens: a shared prefix of 64 and 32 rows of 8. Times on other prompts
-    go with the number of tokens.
+    scale with the number of tokens.
 
     >>> [round(cost.seconds, 1) for cost in estimate(model)]  # doctest: +SKIP
     [0.4, 108.2, 1.3]
@@ -50,7 +50,7 @@ def estimate(model: Model) -> list[Estimate]:
     rows = [Tokens((*prefix, *suffix), PREFIX + SUFFIX - 1) for suffix in suffixes]
     weights = sum(p.numel() * p.element_size() for p in model.hf.parameters())
     heads = len(model.spec.heads())
-    _score(model, rows)  # the first pass sets things up; it does not count
+    _score(model, rows)  # warm-up, not timed
     forward, forward_memory = _measure(model.device, lambda: _score(model, rows))
     update, update_memory = _measure(model.device, lambda: _update(model, rows))
     return [
@@ -102,7 +102,7 @@ def _cuda_peak(device: torch.device) -> Iterator[list[int]]:
 
 @contextmanager
 def _process_peak(device: torch.device) -> Iterator[list[int]]:
-    """Look at the process's resident memory all the time, in a thread of its own."""
+    """Sample the resident memory in a background thread."""
     process = psutil.Process()
     used: list[int] = []
     _give_back_freed_memory()

@@ -76,10 +76,13 @@ def task_of(head_map: Map, model: Model, tasks: Sequence[Task]) -> Task:
             candidates = [load_task(name)]
         except TaskError:
             raise TaskError(
-                f"the map of '{name}' was made from a file: name it with --task (task=)."
+                f"the map of '{name}' was made from a file: give its path with --task (task=)."
             ) from None
     for candidate in candidates:
         task = candidate.for_tokenizer(model.tokenizer)
         if task.hash == facts["task_hash"]:
             return replace(task, name=name)
-    raise TaskError(f"the map of '{name}' was made from other questions than the task has now.")
+    raise TaskError(
+        f"the questions of '{name}' have changed since this map was made: use the original file, "
+        "or compute the map again."
+    )

@@ -29,7 +29,7 @@ class Store:
         self.written: dict[Path, None] = {}
 
     def check(self) -> None:
-        """Raise if the folder surely cannot be written; writes nothing."""
+        """Raise if the folder is not writable; writes nothing."""
         existing = self.folder
         while not existing.exists() and existing != existing.parent:
             existing = existing.parent
@@ -89,7 +89,7 @@ class Store:
     # -- maps and files --------------------------------------------------------------------------
 
     def map_paths(self) -> dict[str, Path]:
-        """The map files by name; a folder without any is a mistake worth a sentence."""
+        """The map files by name. Raises `StoreError` if there are none."""
         if not self.folder.is_dir():
             raise StoreError(f"there is no folder {self.folder}.")
         paths = sorted(self.maps.glob("[!.]*.nc"))
@@ -118,12 +118,12 @@ class Store:
         return content if isinstance(content, dict) else None
 
     def write_text(self, name: str, text: str) -> Path:
-        """Write a text file into the folder; it appears whole or not at all."""
+        """Write a text file into the folder, whole or not at all; units are not recorded."""
         path = write_text(self.folder / name, text)
         return path if path.parent == self.units else self.note(path)
 
     def note(self, path: Path) -> Path:
-        """Remember that a file was written, units of work aside."""
+        """Record a written file, so that `Atlas.files` lists it."""
         self.written[path] = None
         return path
 

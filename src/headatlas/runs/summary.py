@@ -79,9 +79,12 @@ def _published(head_map: Map, rule: str) -> str:
 def _functions(head_map: Map) -> Iterator[str]:
     for name, count in head_counts(head_map).items():
         yield (
-            f"{name}: {count.elbow} heads before the elbow, {count.significant} beyond chance, "
+            f"{name}: {count.elbow} heads before the elbow, {count.significant} significant (*), "
             f"{count.both} both"
         )
+    if few := head_map.provenance.get("functions_left_out"):
+        shown = ", ".join(f"{name} ({count})" for name, count in few.items())
+        yield f"left out, too few examples in a split: {shown}"
 
 
 def _common(one: Map, other: Map, threshold: float) -> str:
@@ -90,6 +93,6 @@ def _common(one: Map, other: Map, threshold: float) -> str:
     names = " and ".join(str(head_map.provenance.get("task")) for head_map in (one, other))
     return (
         f"{names}: {both.common} heads always facilitate both, {both.share:.0%} of those that "
-        f"facilitate either (by chance {both.expected:.0%}, if their seeds did not start from the "
-        "same gates)"
+        f"facilitate either (chance {both.expected:.0%} for independent starts; seeds of the same "
+        "number share their first gates, so some overlap is expected anyway)"
     )

@@ -24,8 +24,6 @@ class Agreement:
     """
 
     heads: int
-    pearson: float
-    pearson_interval: Interval
     spearman: float
     spearman_interval: Interval
     top_k: int
@@ -43,7 +41,7 @@ def agreement_of(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Agreement:
-    """Pearson and Spearman correlation and top-k overlap of two arrays of the same shape.
+    """Spearman correlation and top-k overlap of two arrays of the same shape.
 
     Intervals are percentile bootstrap intervals over heads, drawn together from both arrays. An
     array that is the same for every head has no correlation: NaN.
@@ -52,16 +50,12 @@ def agreement_of(
     if top_k < 1:
         raise MapError(f"top_k counts heads, so it is at least 1, not {top_k}.")
     top_k = min(top_k, len(x))
-    pearson, spearman = (
-        resamples((x, y), correlate, draws=draws, seed=seed) for correlate in (_pearson, _spearman)
-    )
+    resampled = resamples((x, y), _spearman, draws=draws, seed=seed)
     overlap = _top_overlap(x, y, top_k)
     return Agreement(
         heads=len(x),
-        pearson=_pearson(x, y),
-        pearson_interval=_percentiles(pearson, level),
         spearman=_spearman(x, y),
-        spearman_interval=_percentiles(spearman, level),
+        spearman_interval=_percentiles(resampled, level),
         top_k=top_k,
         top_overlap=overlap,
         top_interval=_overlap_interval(overlap, top_k, level),
@@ -71,25 +65,19 @@ def agreement_of(
 
 def _common_heads(one: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:
     if one.shape != other.shape:
-        raise MapError(
-            f"maps of different models cannot be compared: {one.shape} and {other.shape}."
-        )
+        raise ValueError(f"arrays of different shapes: {one.shape} and {other.shape}")
     both = np.isfinite(one) & np.isfinite(other)
     if both.sum() < 3:
         raise MapError(f"two maps need at least 3 heads in common, but have {both.sum()}.")
     return one[both].astype(np.float64), other[both].astype(np.float64)
 
 
-def _pearson(x: FloatArray, y: FloatArray) -> float:
-    if np.ptp(x) == 0 or np.ptp(y) == 0:
-        return float("nan")
-    return float(np.corrcoef(x, y)[0, 1])
-
-
 def _spearman(x: FloatArray, y: FloatArray) -> float:
     from scipy.stats import rankdata
 
-    return _pearson(rankdata(x), rankdata(y))
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return float("nan")
+    return float(np.corrcoef(rankdata(x), rankdata(y))[0, 1])
 
 
 def _percentiles(sampled: FloatArray, level: float) -> Interval:

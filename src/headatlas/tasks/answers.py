@@ -10,13 +10,12 @@ RIGHT = 0.5
 
 
 def first_line(text: str) -> str:
-    """The first line of a generated text, with one space before it, as targets have.
+    """The first line of a generated text.
 
     >>> first_line(" the uncle\\nQ: Who sings?")
-    ' the uncle'
+    'the uncle'
     """
-    line = text.strip("\n").partition("\n")[0].strip()
-    return f" {line}" if line else ""
+    return text.strip("\n").partition("\n")[0].strip()
 
 
 def token_f1(answer: str, reference: str) -> float:

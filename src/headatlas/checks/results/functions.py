@@ -10,7 +10,7 @@ from headatlas.stats.intervals import Change
 
 CLAIMS = {
     "masking": "a function's heads matter more for it than random heads",
-    "specificity": "they matter more for it than other functions' heads",
+    "specificity": "a function's heads matter more for it than other functions' heads do",
     "order": "low-order functions' heads matter for high-order functions, more than random heads",
     "strengthening": "pushing heads along their function's direction helps it",
 }
