@@ -20,7 +20,7 @@ SHORT = 0.05
 def printed(monkeypatch):
     """What a display prints to a file, a line every 50 ms."""
     file = io.StringIO()
-    monkeypatch.setattr(screen, "EVERY", SHORT)
+    monkeypatch.setattr(screen, "LINE_INTERVAL", SHORT)
     monkeypatch.setattr(screen, "stderr", Console(file=file, width=40))
     return file
 
@@ -44,7 +44,7 @@ def test_lines_come_without_news_and_say_how_far_and_how_long(printed):
 
 
 def test_a_line_comes_at_least_every_thirty_seconds():
-    assert screen.EVERY <= 30
+    assert screen.LINE_INTERVAL <= 30
 
 
 def test_work_of_unknown_length_says_how_long_it_has_taken(printed):
@@ -92,7 +92,7 @@ def test_two_works_at_once_have_a_line_each(printed):
 
 def test_a_terminal_gets_bars_and_no_lines(monkeypatch):
     file = io.StringIO()
-    monkeypatch.setattr(screen, "EVERY", SHORT)
+    monkeypatch.setattr(screen, "LINE_INTERVAL", SHORT)
     monkeypatch.setattr(screen, "stderr", Console(file=file, width=120, force_terminal=True))
     with Display() as display:
         display(ha.Progress("gating of math", 1, 2, "seed 0"))
@@ -108,7 +108,7 @@ def test_a_terminal_gets_bars_and_no_lines(monkeypatch):
 def test_a_long_command_prints_lines_without_a_terminal(
     headatlas, tiny_folder, tasks, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(screen, "EVERY", 0.02)
+    monkeypatch.setattr(screen, "LINE_INTERVAL", 0.02)
     words = ("gate", "--model", tiny_folder, "--task", tasks[0], "--out", tmp_path / "out")
     code, _, error = headatlas(*words, "--steps", "20", "--batch-size", "4", "--seeds", "2")
     assert code == 0, error
