@@ -16,8 +16,10 @@ RESULTS ?= build/results
 COGQA ?=
 PAIRS := antonym capitalize country-capital english-french present-past singular-plural
 READY := $(VENV)/.ready
-# --no-compile: Python compiles a module when it is first imported, and most never are
+# Modules are compiled when first imported, and most never are; the setting would have that done anew
+# in every process.
 PIP := $(BIN)/pip install --quiet --no-compile
+export PYTHONDONTWRITEBYTECODE :=
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 .PHONY: atlas test test-all lint types tests tests-long docs bench results real-models clean
