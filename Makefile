@@ -27,7 +27,8 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 atlas: $(READY)
 	$(BIN)/headatlas atlas --out $(OUT)
 
-test: $(READY) lint types tests
+test: $(READY) lint
+	$(MAKE) -j 2 types tests
 
 test-all: test
 	$(MAKE) tests-long

@@ -16,7 +16,10 @@ STOPPED = (0, 1, 130, -signal.SIGINT)
 """Exit codes: finished before, stopped, and what Python and shells make of an interruption."""
 
 
-@pytest.mark.parametrize("delay", [0.02, 0.1, 0.3, 0.8])
+LATER = [pytest.param(delay, marks=pytest.mark.long) for delay in (0.02, 0.3, 0.8)]
+
+
+@pytest.mark.parametrize("delay", [0.1, *LATER])
 def test_ctrl_c_in_the_first_moments(delay):
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, "list", "tasks"],
