@@ -41,8 +41,8 @@ def list_things(kind: Annotated[Kind, typer.Argument(help="What to list.")]) -> 
     rows = {
         Kind.models: lambda: ha.list_models() | OWN_MODELS,
         Kind.tasks: lambda: ha.list_tasks() | OWN_TASKS,
-        Kind.methods: ha.list_methods,
-        Kind.figures: ha.list_figures,
+        Kind.methods: lambda: ha.list_methods(),
+        Kind.figures: lambda: ha.list_figures(),
     }[kind]()
     shown = Table(show_header=False, box=None)
     for name, about in rows.items():

@@ -1,11 +1,9 @@
-"""What there is: available models, methods, figures."""
+"""What there is: available models, methods, figures.
+
+Each function imports what it lists: naming the figures does not load torch.
+"""
 
 from __future__ import annotations
-
-from headatlas.methods import METHODS
-from headatlas.models.load.cache import cache_folder
-from headatlas.models.load.embedded import EMBEDDED
-from headatlas.plots import FIGURES
 
 
 def list_models() -> dict[str, str]:
@@ -14,6 +12,9 @@ def list_models() -> dict[str, str]:
     >>> list_models()["smollm2-135m"]
     'the embedded default'
     """
+    from headatlas.models.load.cache import cache_folder
+    from headatlas.models.load.embedded import EMBEDDED
+
     models = {EMBEDDED: "the embedded default"}
     for config in sorted((cache_folder() / "models").glob("*/config.json")):
         if not config.parent.name.startswith((".", EMBEDDED)):
@@ -27,6 +28,8 @@ def list_methods() -> dict[str, str]:
     >>> sorted(list_methods())
     ['ablation', 'contrast', 'gating', 'probing']
     """
+    from headatlas.methods import METHODS
+
     return {name: _first_line(method) for name, method in METHODS.items()}
 
 
@@ -36,6 +39,8 @@ def list_figures() -> dict[str, str]:
     >>> "always-any" in list_figures()
     True
     """
+    from headatlas.plots import FIGURES
+
     return {name: _first_line(drawing.function) for name, drawing in FIGURES.items()}
 
 
