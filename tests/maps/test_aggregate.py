@@ -116,6 +116,8 @@ def test_scores_near_0_and_1_are_covered_where_students_interval_is_too_narrow(o
         for bounds, made in (("score", score_bounds(array)), ("mean", mean_bounds(array)))
     }
     assert covered["score"] > 0.91
+    if (often, seeds) == (0.9, 5):  # all five alike in 59 % of cases: an interval without width
+        assert covered["mean"] == pytest.approx(1 - 0.9**5, abs=0.03)
     assert covered["mean"] < 0.75 or often == 0.5
 
 

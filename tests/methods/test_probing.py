@@ -13,6 +13,7 @@ from headatlas.errors import HeadAtlasError, TaskError
 from headatlas.maps import combine
 from headatlas.maps.aggregate import next_interval
 from headatlas.methods.features import SPLITS_READ, Reading, read_features
+from headatlas.methods.own_answers import own_answers
 from headatlas.methods.probing import Probing, task_functions
 from headatlas.models.model import Model
 from headatlas.tasks import Example, Task
@@ -151,6 +152,13 @@ def test_generated_answers_are_judged_and_wrong_ones_counted(tiny, monkeypatch):
     assert own.wrong == sum(labels.count("Inference") for labels in reference.labels.values()) > 0
     assert own.settings != reference.settings
     assert np.abs(own.z["train"][0] - reference.z["train"][0]).max() < 1e-4
+
+
+@pytest.mark.parametrize("target", ["red", " red"])
+def test_an_own_answer_begins_as_the_target_does(tiny, monkeypatch, target):
+    monkeypatch.setattr(tiny, "generate", lambda prompts, **options: ["  Red.\nQ: and?"])
+    answered = own_answers(tiny, {3: Example("Which colour?", target)})
+    assert answered[3].target == target.replace("red", "Red.")
 
 
 @pytest.mark.parametrize(
