@@ -91,14 +91,36 @@ def test_where_a_change_lies():
 
 
 def test_equal_values_have_no_interval_and_one_question_decides_nothing():
-    assert mean_change(np.ones(4), list("abcd")) == Change(1, 1, 1)
+    same = mean_change(np.ones(4), list("abcd"))
+    assert same.mean == 1
+    assert math.isnan(same.low)
+    assert same.above is None
+    drawn = mean_change(np.ones(4), list("abcd"), 0.1, 15)
+    assert drawn.high - 1 == pytest.approx(0.1 * stats.t.ppf(0.975, 15))
     single = mean_change(np.ones(2), ["a", "a"])
     assert math.isnan(single.low)
     assert single.below is None
 
 
-def test_equal_shares_of_few_questions_are_uncertain():
-    """Of 6 questions, all right: up to 39 % of all questions may be wrong (1 − 0.05^(1/6))."""
-    few, many = (mean_change(np.ones(n), [str(i) for i in range(n)], bounded=True) for n in (6, 90))
-    assert few.low == pytest.approx(1 - 0.393, abs=1e-3)
-    assert 0.95 < many.low < 1
+def test_equal_shares_of_few_questions_have_the_exact_two_sided_bound():
+    """Clopper and Pearson's: of 6 questions, all right, up to 46 % of all may be wrong."""
+    for count in (6, 90):
+        known = stats.binomtest(count, count).proportion_ci(0.95, method="exact")
+        found = mean_change(np.ones(count), [str(i) for i in range(count)], bounded=True)
+        assert found.low == pytest.approx(known.low)
+
+
+@pytest.mark.parametrize("level", [0.9, 0.975, 0.99])
+def test_intervals_have_the_level_that_is_wanted(level):
+    values, names = np.array([1.0, 4.0, 2.0, 8.0, 5.0]), list("abcde")
+    known = stats.ttest_1samp(values, 0).confidence_interval(level)
+    assert mean_interval(values, names, level) == pytest.approx((known.low, known.high))
+    change = mean_change(values, names, level=level)
+    assert (change.low, change.high) == pytest.approx((known.low, known.high))
+    share = stats.binomtest(3, 10).proportion_ci(level, method="wilson")
+    assert share_interval(0.3, 10, level) == pytest.approx((share.low, share.high))
+    right = np.array([1.0] * 3 + [0.0] * 7)
+    alone = clustered_share_interval(right, [str(i) for i in range(10)], level)
+    assert alone == pytest.approx((share.low, share.high))
+    bound = stats.binomtest(5, 5).proportion_ci(level, method="exact").low
+    assert mean_change(np.ones(5), names, bounded=True, level=level).low == pytest.approx(bound)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from headatlas.errors import MapError
+from headatlas.stats.arrays import FloatArray
 from headatlas.stats.bootstrap import DRAWS, resamples
 
-FloatArray = np.ndarray[Any, Any]
 Interval = tuple[float, float]
 TOP_K = 20
 
@@ -50,12 +49,12 @@ def agreement_of(
     if top_k < 1:
         raise MapError(f"top_k counts heads, so it is at least 1, not {top_k}.")
     top_k = min(top_k, len(x))
-    resampled = resamples((x, y), _spearman, draws=draws, seed=seed)
+    resampled = resamples((x, y), spearman, draws=draws, seed=seed)
     overlap = _top_overlap(x, y, top_k)
     return Agreement(
         heads=len(x),
-        spearman=_spearman(x, y),
-        spearman_interval=_percentiles(resampled, level),
+        spearman=spearman(x, y),
+        spearman_interval=percentiles(resampled, level),
         top_k=top_k,
         top_overlap=overlap,
         top_interval=_overlap_interval(overlap, top_k, level),
@@ -72,7 +71,8 @@ def _common_heads(one: FloatArray, other: FloatArray) -> tuple[FloatArray, Float
     return one[both].astype(np.float64), other[both].astype(np.float64)
 
 
-def _spearman(x: FloatArray, y: FloatArray) -> float:
+def spearman(x: FloatArray, y: FloatArray) -> float:
+    """Rank correlation; NaN if either is the same everywhere."""
     from scipy.stats import rankdata
 
     if np.ptp(x) == 0 or np.ptp(y) == 0:
@@ -80,7 +80,8 @@ def _spearman(x: FloatArray, y: FloatArray) -> float:
     return float(np.corrcoef(rankdata(x), rankdata(y))[0, 1])
 
 
-def _percentiles(sampled: FloatArray, level: float) -> Interval:
+def percentiles(sampled: FloatArray, level: float) -> Interval:
+    """The percentile interval of resampled statistics; undefined ones (NaN) are left out."""
     defined = sampled[~np.isnan(sampled)]
     if not len(defined):
         return float("nan"), float("nan")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-FloatArray = np.ndarray[Any, Any]
+from headatlas.stats.arrays import FloatArray
 
 DRAWS = 1000
 

@@ -5,30 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
-from headatlas.stats.clustered import FloatArray, mean_se
-
-Z = 1.959964
-"""The 97.5 % quantile of the normal distribution."""
+from headatlas.stats.arrays import FloatArray
+from headatlas.stats.clustered import LEVEL, mean_se
 
 
-def share_interval(share: float, count: float) -> tuple[float, float]:
-    """The 95 % Wilson interval of a share of `count` cases.
+def share_interval(share: float, count: float, level: float = LEVEL) -> tuple[float, float]:
+    """The Wilson interval of a share of `count` cases.
 
     >>> low, high = share_interval(0.0, 36)
     >>> low, round(high, 3)
     (0.0, 0.096)
     """
-    low, high = wilson(share, count)
+    low, high = wilson(share, count, level)
     return max(0.0, low), min(1.0, high)
 
 
-def wilson(share: Any, count: Any) -> tuple[Any, Any]:
-    """The bounds of Wilson's 95 % interval, also of arrays; rounding may leave [0, 1]."""
-    z2 = Z**2
+def wilson(share: Any, count: Any, level: float = LEVEL) -> tuple[Any, Any]:
+    """The bounds of Wilson's interval, also of arrays; rounding may leave [0, 1]."""
+    z2 = normal_quantile(level) ** 2
     middle = (share + z2 / (2 * count)) / (1 + z2 / count)
     half_width = (z2 * (share * (1 - share) / count + z2 / (4 * count**2))) ** 0.5 / (
         1 + z2 / count
@@ -36,8 +35,10 @@ def wilson(share: Any, count: Any) -> tuple[Any, Any]:
     return middle - half_width, middle + half_width
 
 
-def clustered_share_interval(right: FloatArray, questions: Sequence[str]) -> tuple[float, float]:
-    """The 95 % Wilson interval of a share whose cases come in clusters, the questions.
+def clustered_share_interval(
+    right: FloatArray, questions: Sequence[str], level: float = LEVEL
+) -> tuple[float, float]:
+    """The Wilson interval of a share whose cases come in clusters, the questions.
 
     The number of cases is the effective one, share · (1 − share) / SE², made smaller for a standard
     error that rests on few clusters (Korn and Graubard 1998): times (z / t)², with t of Kish's
@@ -50,17 +51,18 @@ def clustered_share_interval(right: FloatArray, questions: Sequence[str]) -> tup
     share, total = float(right.mean()), float(sizes.sum())
     clusters = total**2 / float(np.sum(sizes**2))
     if clusters == total:
-        return share_interval(share, total)
+        return share_interval(share, total, level)
     error = mean_se(right, questions)
     if not (0 < share < 1 and error > 0):
-        return share_interval(share, clusters)
-    penalty = (Z / float(t.ppf(0.975, max(clusters - 1, 1)))) ** 2
-    return share_interval(share, min(penalty * share * (1 - share) / error**2, total))
+        return share_interval(share, clusters, level)
+    quantile = float(t.ppf((1 + level) / 2, max(clusters - 1, 1)))
+    penalty = (normal_quantile(level) / quantile) ** 2
+    return share_interval(share, min(penalty * share * (1 - share) / error**2, total), level)
 
 
 @dataclass(frozen=True)
 class Change:
-    """A mean change and its 95 % interval."""
+    """A mean change and its interval; an interval that cannot be known is NaN."""
 
     mean: float
     low: float
@@ -68,14 +70,14 @@ class Change:
 
     @property
     def below(self) -> bool | None:
-        """Whether it lies below 0; `None` if the interval contains 0."""
+        """Whether it lies below 0; `None` if the interval contains 0 or is not known."""
         if self.high < 0:
             return True
         return False if self.low > 0 else None
 
     @property
     def above(self) -> bool | None:
-        """Whether it lies above 0; `None` if the interval contains 0."""
+        """Whether it lies above 0; `None` if the interval contains 0 or is not known."""
         return None if self.below is None else not self.below
 
 
@@ -91,30 +93,36 @@ def welch_df(parts: Sequence[tuple[Any, Any]]) -> Any:
 
 def mean_change(
     values: FloatArray,
-    questions: Sequence[str],
+    clusters: Sequence[str],
     extra_se: float = 0.0,
-    extra_df: int = 1,
+    extra_df: float = 1.0,
     *,
     bounded: bool = False,
+    level: float = LEVEL,
 ) -> Change:
-    """Mean over examples with its interval; questions are clusters.
+    """Mean over examples with its interval; `clusters` are their questions, or prefixes.
 
     `extra_se` is a second standard error with `extra_df` degrees of freedom, such as that of the
     random draws the values are compared with. The two variances add up, and their degrees of
     freedom are combined by Welch's formula. If all values are equal, their spread says nothing
-    about the uncertainty; for `bounded` values (shares of correct answers) the interval then covers
-    the share of different values that this number of questions may have missed.
+    about the uncertainty, and there is no interval (NaN); for `bounded` values (shares of correct
+    answers) it then covers the share of different values that this number of clusters may have
+    missed: the two-sided exact bound, 1 − ((1 − level) / 2)^(1 / clusters).
     """
     from scipy.stats import t
 
-    parts = [(mean_se(values, questions), len(set(questions)) - 1), (extra_se, extra_df)]
-    variance = sum(se**2 for se, _ in parts)
-    mean = float(values.mean())
+    mean, count = float(values.mean()), len(set(clusters))
+    parts = [(mean_se(values, clusters) ** 2, count - 1), (extra_se**2, extra_df)]
+    variance = sum(part for part, _ in parts)
     if not math.isfinite(variance) or not math.isfinite(mean):
         return Change(mean, math.nan, math.nan)
     if variance < 1e-24:
-        missed = 1 - 0.05 ** (1 / len(set(questions))) if bounded else 0.0
+        missed = 1 - ((1 - level) / 2) ** (1 / count) if bounded else math.nan
         return Change(mean, mean - missed, mean + missed)
-    df = variance**2 / sum(se**4 / count for se, count in parts)
-    half_width = float(t.ppf(0.975, df)) * math.sqrt(variance)
+    half_width = float(t.ppf((1 + level) / 2, welch_df(parts))) * math.sqrt(variance)
     return Change(mean, mean - half_width, mean + half_width)
+
+
+def normal_quantile(level: float) -> float:
+    """How many standard errors a normal interval reaches to each side."""
+    return NormalDist().inv_cdf((1 + level) / 2)

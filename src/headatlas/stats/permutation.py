@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-FloatArray = np.ndarray[Any, Any]
+from headatlas.stats.arrays import FloatArray
 
 
 def max_null_p(observed: FloatArray, null: FloatArray) -> FloatArray:

@@ -1,0 +1,148 @@
+"""Do repeated measurements of the same heads agree?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from headatlas.stats.arrays import FloatArray
+from headatlas.stats.intervals import Change
+
+DRAWS = 200
+MOST_DIVISIONS = 500
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """How far measurements reproduce: the reliability of one, and of the mean over all of them.
+
+    `mean_map` is the correlation between halves of the measurements, over all ways to divide them
+    (`MOST_DIVISIONS` random ones if there are more), stepped up to their whole number (Spearman and
+    Brown); `low` and `high` its 95 % bootstrap interval over heads. NaN with a single measurement.
+    """
+
+    one: float
+    mean_map: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Kappa:
+    """Agreement of two raters beside what chance gives, and Fleiss' kappa."""
+
+    agreement: float
+    chance: float
+    kappa: float
+
+
+def spearman_brown(reliability: float, factor: float) -> float:
+    """The reliability of `factor` times as many measurements.
+
+    Measurements that contradict each other so much that no number of them helps give −∞.
+
+    >>> spearman_brown(0.5, 2)
+    0.6666666666666666
+    """
+    scale = 1 + (factor - 1) * reliability
+    return factor * reliability / scale if scale > 0 else -math.inf
+
+
+def disattenuated(correlation: float, one: float, other: float) -> float:
+    """A correlation of two measurements with their noise taken out.
+
+    >>> round(disattenuated(0.6, 0.8, 0.5), 3)
+    0.949
+    """
+    return correlation / math.sqrt(one * other) if one > 0 and other > 0 else float("nan")
+
+
+def without_noise(
+    one: FloatArray, other: FloatArray, *, draws: int = DRAWS, seed: int = 0
+) -> Change:
+    """The correlation of two means over measurements (× heads) with their noise taken out.
+
+    The 95 % interval is a percentile bootstrap interval over heads. It may end above 1, as the
+    estimate may: the reliabilities are estimates too.
+    """
+    rng = np.random.default_rng(seed)
+    heads = one.shape[1]
+    sampled = []
+    for _ in range(draws):
+        at = rng.integers(0, heads, heads)
+        sampled.append(_without_noise(one[:, at], other[:, at]))
+    low, high = np.nanquantile(sampled, [0.025, 0.975])
+    return Change(_without_noise(one, other), float(low), float(high))
+
+
+def _without_noise(one: FloatArray, other: FloatArray) -> float:
+    seen = float(np.corrcoef(one.mean(0), other.mean(0))[0, 1])
+    return disattenuated(seen, *(_mean_map(each, _divisions(len(each))) for each in (one, other)))
+
+
+def reproduced(values: FloatArray, *, draws: int = DRAWS, seed: int = 0) -> Reproduced:
+    """The reliability of measurements × heads."""
+    if len(values) < 2:
+        return Reproduced(float("nan"), float("nan"), float("nan"), float("nan"))
+    count, heads = values.shape
+    halves = _divisions(count)
+    rng = np.random.default_rng(seed)
+    found = _mean_map(values, halves)
+    sampled = [_mean_map(values[:, rng.integers(0, heads, heads)], halves) for _ in range(draws)]
+    known = [each for each in sampled if not math.isnan(each)] or [math.nan]
+    low, high = np.quantile(known, [0.025, 0.975], method="inverted_cdf")
+    return Reproduced(spearman_brown(found, 1 / count), found, float(low), float(high))
+
+
+def _divisions(count: int) -> tuple[FloatArray, FloatArray]:
+    """Ways to draw two halves from measurements, as rows of 0 and 1; an odd one is left out."""
+    half = count // 2
+    chosen: list[tuple[Any, Any]]
+    if math.comb(count, half) * math.comb(count - half, half) // 2 <= MOST_DIVISIONS:
+        chosen = [
+            (one, other)
+            for one in combinations(range(count), half)
+            for other in combinations(sorted(set(range(count)) - set(one)), half)
+            if one[0] < other[0]
+        ]
+    else:
+        rng = np.random.default_rng(count)
+        orders = [rng.permutation(count) for _ in range(MOST_DIVISIONS)]
+        chosen = [(order[:half], order[half : 2 * half]) for order in orders]
+    rows = np.zeros((2, len(chosen), count))
+    for number, (one, other) in enumerate(chosen):
+        rows[0, number, list(one)] = 1
+        rows[1, number, list(other)] = 1
+    return rows[0], rows[1]
+
+
+def _mean_map(values: FloatArray, halves: tuple[FloatArray, FloatArray]) -> float:
+    """Mean correlation of the halves' means, stepped up to all measurements."""
+    covariance = np.atleast_2d(np.cov(values))
+    one, other = halves
+    between = ((one @ covariance) * other).sum(1)
+    scale = ((one @ covariance) * one).sum(1) * ((other @ covariance) * other).sum(1)
+    if not (scale > 0).any():
+        return float("nan")
+    correlation = float(np.mean(between[scale > 0] / np.sqrt(scale[scale > 0])))
+    return spearman_brown(correlation, len(values) / float(one[0].sum()))
+
+
+def fleiss_kappa(labels: np.ndarray[Any, Any]) -> Kappa:
+    """Agreement of raters × subjects on words.
+
+    >>> fleiss_kappa(np.array([["a", "b"], ["a", "b"]])).kappa
+    1.0
+    """
+    raters = len(labels)
+    if raters < 2 or not labels.size:
+        return Kappa(float("nan"), float("nan"), float("nan"))
+    counts = np.stack([(labels == word).sum(0) for word in np.unique(labels)])
+    agreement = float(((counts**2).sum(0) - raters).mean() / (raters * (raters - 1)))
+    chance = float(((counts.sum(1) / labels.size) ** 2).sum())
+    kappa = (agreement - chance) / (1 - chance) if chance < 1 else float("nan")
+    return Kappa(agreement, chance, kappa)

@@ -1,0 +1,110 @@
+"""Reliability: halves, Spearman–Brown, kappa."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from headatlas.stats.reliability import (
+    MOST_DIVISIONS,
+    _divisions,
+    disattenuated,
+    fleiss_kappa,
+    reproduced,
+    spearman_brown,
+    without_noise,
+)
+
+
+def measurements(count: int, heads: int, reliability: float, seed: int) -> np.ndarray:
+    """Measurements that correlate at `reliability` with each other."""
+    rng = np.random.default_rng(seed)
+    truth = np.sqrt(reliability) * rng.normal(size=heads)
+    return truth + np.sqrt(1 - reliability) * rng.normal(size=(count, heads))
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 7, 10])
+def test_the_reliability_of_a_mean_is_its_squared_correlation_with_the_truth(count):
+    """The definition, by simulation: the measurements' mean against other measurements' mean."""
+    found, true = [], []
+    for seed in range(40):
+        values = measurements(2 * count, 400, 0.4, seed)
+        found.append(reproduced(values[:count], draws=2).mean_map)
+        true.append(np.corrcoef(values[:count].mean(0), values[count:].mean(0))[0, 1])
+    assert np.mean(found) == pytest.approx(np.mean(true), abs=0.03)
+
+
+def test_one_measurement_is_as_reliable_as_two_correlate():
+    values = measurements(6, 5000, 0.3, 0)
+    assert reproduced(values, draws=2).one == pytest.approx(0.3, abs=0.04)
+
+
+def test_the_interval_covers_the_reliability():
+    hits = 0
+    for seed in range(60):
+        found = reproduced(measurements(4, 200, 0.5, seed), draws=100)
+        hits += found.low <= spearman_brown(0.5, 4) <= found.high
+    assert hits >= 52
+
+
+def test_noise_has_no_reliability_and_one_measurement_none_that_is_known():
+    assert (
+        abs(
+            np.mean([reproduced(measurements(4, 300, 0.0, s), draws=2).mean_map for s in range(30)])
+        )
+        < 0.1
+    )
+    assert np.isnan(reproduced(measurements(1, 50, 0.5, 0)).mean_map)
+
+
+@pytest.mark.parametrize("count", [2, 5, 10, 11, 20, 40])
+def test_every_two_measurements_are_set_against_each_other(count):
+    one, other = _divisions(count)
+    assert len(one) <= MOST_DIVISIONS
+    assert (one.sum(1) == count // 2).all()
+    assert (other.sum(1) == count // 2).all()
+    assert not (one * other).any()
+    apart = one.T @ other + other.T @ one
+    assert (apart[~np.eye(count, dtype=bool)] > 0).all()
+
+
+def test_noise_taken_out_of_a_correlation():
+    values = measurements(20, 4000, 0.5, 1)
+    one, other = values[:4], values[4:8]
+    seen = np.corrcoef(one.mean(0), other.mean(0))[0, 1]
+    reliabilities = [reproduced(each, draws=2).mean_map for each in (one, other)]
+    assert disattenuated(seen, *reliabilities) == pytest.approx(1, abs=0.05)
+    assert np.isnan(disattenuated(0.3, -0.1, 0.5))
+
+
+def test_two_mean_maps_of_the_same_truth_agree_once_noise_is_taken_out():
+    hits = 0
+    for seed in range(40):
+        values = measurements(8, 300, 0.4, seed)
+        found = without_noise(values[:4], values[4:], draws=60)
+        hits += found.low <= 1 <= found.high
+    assert hits >= 33
+    apart = without_noise(measurements(4, 300, 0.4, 1), measurements(4, 300, 0.4, 2))
+    assert apart.high < 0.5
+
+
+def test_kappa_is_one_for_agreement_and_zero_for_chance():
+    words = np.array(["a", "b", "c"])
+    same = np.tile(words[np.arange(30) % 3], (4, 1))
+    assert fleiss_kappa(same).kappa == pytest.approx(1)
+    assert fleiss_kappa(same).chance == pytest.approx(1 / 3)
+    rng = np.random.default_rng(0)
+    chance = fleiss_kappa(words[rng.integers(0, 3, (5, 4000))])
+    assert chance.kappa == pytest.approx(0, abs=0.02)
+    assert chance.agreement == pytest.approx(1 / 3, abs=0.02)
+    assert np.isnan(fleiss_kappa(same[:1]).kappa)
+
+
+def test_kappa_of_a_textbook():
+    """Fleiss (1971), as worked through in many texts: 14 raters, 10 subjects, kappa 0.210."""
+    counts = [
+        [0, 0, 0, 0, 14], [0, 2, 6, 4, 2], [0, 0, 3, 5, 6], [0, 3, 9, 2, 0], [2, 2, 8, 1, 1],
+        [7, 7, 0, 0, 0], [3, 2, 6, 3, 0], [2, 5, 3, 2, 2], [6, 5, 2, 1, 0], [0, 2, 2, 3, 7],
+    ]  # fmt: skip
+    labels = np.array([np.repeat(list("abcde"), row) for row in counts]).T
+    assert fleiss_kappa(labels).kappa == pytest.approx(0.210, abs=0.001)
