@@ -16,6 +16,7 @@ from headatlas.methods.baseline import Baseline, measure_baseline
 from headatlas.models.load.embedded import EMBEDDED
 from headatlas.models.load.loader import load_model, load_tokenizer
 from headatlas.tasks import BUILT_IN, FUNCTIONS, SPLITS, Task, load_task
+from headatlas.tasks.text_baseline import VIEWS
 from headatlas.tasks.words_alone import WordsAlone, words_alone
 
 FIGURES = Path(__file__).resolve().parents[1] / "docs" / "tasks.json"
@@ -38,8 +39,8 @@ def measure_missing() -> None:
         model = model or load_model(EMBEDDED)
         figures[task.name] = asdict(measure_baseline(model, task))
         if any(example.function for example in task.split("test")):
-            figures[task.name]["words_alone"] = asdict(words_alone(task))
-            figures[task.name]["last_words_alone"] = asdict(words_alone(task, last_only=True))
+            views = [asdict(words_alone(task, view)) for view in VIEWS]
+            figures[task.name]["text_alone"] = views
         ordered = {name: figures[name] for name in BUILT_IN if name in figures}
         FIGURES.write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")
 
@@ -57,9 +58,9 @@ def page() -> str:
     parts = [INTRODUCTION]
     rows = []
     for task in tasks():
-        baseline = _baseline(figures[task.name])
+        baseline = stored_baseline(figures[task.name])
         sizes = " | ".join(str(len(task.splits[split])) for split in SPLITS)
-        verdict = baseline.verdict if baseline.above_chance else f"**{baseline.verdict}**"
+        verdict = baseline.verdict if baseline.can_do else f"**{baseline.verdict}**"
         rows.append(
             f"| [{task.name}](#{task.name}) | {sizes} | {baseline.accuracy:.0%} "
             f"({baseline.accuracy_low:.0%}–{baseline.accuracy_high:.0%}) | {baseline.chance:.1%} | "
@@ -67,24 +68,32 @@ def page() -> str:
             f"{baseline.gain_low:+.2f} … {baseline.gain_high:+.2f} | {verdict} |"
         )
     words = fill(WORDS.format(**_words(figures["cognition"])), 100)
-    parts += ["\n".join([HEADING, *rows]), "## What the words alone give away", words]
+    parts += ["\n".join([HEADING, *rows]), "## What text alone gives away", words]
     parts += [_section(task) for task in tasks()]
     return "\n\n".join(parts) + "\n"
 
 
-def _baseline(figure: dict[str, Any]) -> Baseline:
+def stored_baseline(figure: dict[str, Any]) -> Baseline:
+    """The baseline of a task, from its stored numbers."""
     return Baseline(**{key: figure[key] for key in Baseline.__dataclass_fields__})
 
 
 def _words(figure: dict[str, Any]) -> dict[str, str]:
-    whole, last = WordsAlone(**figure["words_alone"]), WordsAlone(**figure["last_words_alone"])
+    """The accuracy of every view of the text, and which of `VIEWS` is the strongest."""
+    views = {one["view"]: WordsAlone(**one) for one in figure["text_alone"]}
+    strongest = max((views[name] for name in VIEWS), key=lambda one: one.accuracy)
+    others = [views[name] for name in VIEWS if name != strongest.view]
     return {
-        "whole": f"{whole.accuracy:.0%} ({whole.low:.0%}–{whole.high:.0%})",
-        "last": f"{last.accuracy:.0%} ({last.low:.0%}–{last.high:.0%})",
-        "chance": f"{whole.chance:.1%}",
-        "steps": f"{whole.examples:,}",
+        "strongest": f"{_accuracy(strongest)} ({strongest.view})",
+        "others": ", ".join(f"{_accuracy(one)} ({one.view})" for one in others),
+        "chance": f"{strongest.chance:.1%}",
+        "steps": f"{strongest.examples:,}",
         "functions": ", ".join(FUNCTIONS),
     }
+
+
+def _accuracy(one: WordsAlone) -> str:
+    return f"{one.accuracy:.0%} [{one.low:.0%}–{one.high:.0%}]"
 
 
 def _section(task: Task) -> str:
@@ -98,6 +107,10 @@ def _section(task: Task) -> str:
     if example.corrupted:
         answer = f", whose answer is `{example.corrupted_target}`" * bool(example.corrupted_target)
         lines += [f"Corrupted prompt{answer}:", "", "```text", example.corrupted, "```"]
+    questions = [example for examples in task.splits.values() for example in examples]
+    if copies := sum(example.metadata.get("copies") is True for example in questions):
+        lines += ["", f"In {copies} of {len(questions)} questions the answer copies a word of the"]
+        lines[-1] += " question, at least its first four letters (metadata `copies`)."
     for fact in ("kind", "level"):
         values = {
             str(example.metadata[fact])
@@ -127,8 +140,10 @@ or the share of the most common target of the task. *log P*: mean over the token
 over examples, in nats; *shuffled*: the same for the target of another question (in `cognition`, one
 of the same function). Intervals are 95 % (Wilson for shares, Student's t for means) and clustered
 by question. `math`, `syntax` and `cognition` are judged by log P against shuffled targets, since
-their answers are sentences; the others by accuracy. A map of a task that is not shown to be above
-chance carries a warning."""
+their answers are sentences; the others by accuracy. The model *can do* a task if the lower bound of
+its accuracy lies at least 0.1 above chance, or that of its gain at least 0.25 nats per token above
+0. The map of any other task carries a warning. A gain over another question's answer can come from
+words that are copied from the prompt; it does not show that a question was solved."""
 
 COLUMNS = (
     "task", *SPLITS, "accuracy", "chance", "log P", "shuffled", "gain", "verdict"
@@ -136,8 +151,12 @@ COLUMNS = (
 HEADING = f"| {' | '.join(COLUMNS)} |\n|---|{'--:|' * (len(COLUMNS) - 2)}---|"
 
 WORDS = """The {steps} steps of `cognition` are labelled with one of eight functions
-({functions}), with the same number of steps each. A bag-of-words classifier (word counts, logistic
-regression; ten divisions by question, 70 % for training; in brackets the mean ± 1.96 standard
-deviations over the divisions) predicts the function of held-out steps with an accuracy of
-**{whole}** from the whole prompt and **{last}** from the last step alone; chance is {chance}. A
-probe of a model's heads should be compared with these figures, not with chance."""
+({functions}), with the same number of steps each. Every step is asked, with the same answer, for
+four functions: only the text of the question decides which one it needs. Classifiers that see no
+model (logistic regression on word and letter n-grams; ten divisions by scene, 70 % for training; in
+square brackets the mean ± 1.96 standard deviations over the divisions) predict the function of
+held-out steps; the strongest of them reaches **{strongest}**, the other views {others}; chance is
+{chance}, and other classifiers may find more. The matched sentence is the one of the question that
+shares most words with the step and its answer. The wording of the sentence that decides is typical
+of its function, but sentences about other events, worded like those of other functions, stand
+beside it. A probe of a model's heads should be compared with these figures, not with chance."""

@@ -151,10 +151,10 @@ def test_hashes_and_draws_are_those_under_which_maps_are_stored():
     """The split `demonstrations` enters hashes and draws as `examples`."""
     expected = {
         "math": ("1d51e957680b7472", "c8a7dbee6946c6bb"),
-        "antonym": ("764fae8972d10d6b", "1a8ea2cfb366938e"),
+        "antonym": ("12c6eab5f4d62288", "c4cfcc8230026da0"),
         "singular-plural": ("39218ee92a960c5b", "9bfa9930d27c1df9"),
         "aba": ("79b25dfed8ee01e1", "0d58861e3fff6a0b"),
-        "cognition": ("709b46f041b8959d", "820019d2274126f6"),
+        "cognition": ("95b211a67579ecb6", "87a9beb240714bef"),
     }
     for name, (task_hash, drawn) in expected.items():
         task = load_task(name)

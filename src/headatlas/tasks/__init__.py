@@ -14,12 +14,13 @@ from headatlas.tasks.functions import FUNCTIONS
 from headatlas.tasks.load import BUILT_IN, list_tasks, load_task, open_sources
 from headatlas.tasks.splits import SPLITS
 from headatlas.tasks.task import Task
-from headatlas.tasks.words_alone import bag_of_words
+from headatlas.tasks.text_baseline import VIEWS, bag_of_words, predict_from_text
 
 __all__ = [
     "BUILT_IN",
     "FUNCTIONS",
     "SPLITS",
+    "VIEWS",
     "Example",
     "FileReport",
     "Form",
@@ -29,4 +30,5 @@ __all__ = [
     "list_tasks",
     "load_task",
     "open_sources",
+    "predict_from_text",
 ]

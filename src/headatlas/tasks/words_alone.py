@@ -1,18 +1,13 @@
-"""How well the words of a prompt alone predict its cognitive function, without any model."""
+"""How well text alone predicts the cognitive function of a task's steps, without any model."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from headatlas.errors import TaskError
-from headatlas.tasks.example import Example
 from headatlas.tasks.task import Task
-
-if TYPE_CHECKING:
-    from sklearn.pipeline import Pipeline
+from headatlas.tasks.text_baseline import predict_from_text
 
 RUNS = 10
 """Number of random divisions into training and test questions."""
@@ -20,9 +15,10 @@ RUNS = 10
 
 @dataclass(frozen=True)
 class WordsAlone:
-    """Accuracy of a bag-of-words classifier on held-out questions.
+    """Accuracy of a text classifier on held-out questions.
 
-    `chance` is one over the number of functions, `majority` the share of the most common one.
+    `chance` is one over the number of functions, `majority` the share of the most common one, and
+    `view` what the classifier was shown (see `predict_from_text`).
     """
 
     accuracy: float
@@ -31,30 +27,14 @@ class WordsAlone:
     chance: float
     majority: float
     examples: int
+    view: str = "prompt"
 
 
-def bag_of_words() -> Pipeline:
-    """An unfitted classifier: word counts, ignoring case, then logistic regression.
-
-    >>> classifier = bag_of_words().fit(["add 2 and 3", "find the name"], ["math", "lookup"])
-    >>> classifier.predict(["ADD them"]).tolist()
-    ['math']
-    """
-    from sklearn.feature_extraction.text import CountVectorizer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-
-    return make_pipeline(
-        CountVectorizer(analyzer=_words_of, lowercase=False), LogisticRegression(max_iter=2000)
-    )
-
-
-def words_alone(task: Task, *, last_only: bool = False, seed: int = 0) -> WordsAlone:
-    """Predict the function from word counts, on questions that were not used for training.
+def words_alone(task: Task, view: str = "prompt", *, seed: int = 0) -> WordsAlone:
+    """Predict the function from text, on questions that were not used for training.
 
     Questions are divided ten times, with 70 % for training; the interval is the mean ± 1.96
-    standard deviations over the divisions. With `last_only` the classifier sees only the last step,
-    without the question and the earlier steps.
+    standard deviations over the divisions.
     """
     import numpy as np
     from sklearn.model_selection import GroupShuffleSplit
@@ -62,22 +42,22 @@ def words_alone(task: Task, *, last_only: bool = False, seed: int = 0) -> WordsA
     labelled = [
         example for examples in task.splits.values() for example in examples if example.function
     ]
-    functions = [str(example.function) for example in labelled]
-    counts = Counter(functions)
+    counts = Counter(str(example.function) for example in labelled)
     if len(counts) < 2:
         raise TaskError(
             f"the task '{task.name}' has {len(counts)} functions: there must be at least two to "
             "tell apart."
         )
-    texts = np.array(
-        [_last_step(example) if last_only else example.prompt for example in labelled], dtype=object
-    )
-    labels, groups = np.array(functions), np.array([example.question for example in labelled])
     divisions = GroupShuffleSplit(RUNS, train_size=0.7, random_state=seed)
+    groups = [example.question for example in labelled]
     scores = []
-    for train, test in divisions.split(texts, labels, groups):
-        classifier = bag_of_words().fit(texts[train], labels[train])
-        scores.append(classifier.score(texts[test], labels[test]))
+    for train, test in divisions.split(labelled, groups=groups):
+        held_out = [labelled[i] for i in test]
+        predicted = predict_from_text([labelled[i] for i in train], held_out, view)
+        right = [
+            name == example.function for name, example in zip(predicted, held_out, strict=True)
+        ]
+        scores.append(np.mean(right))
     mean, deviation = float(np.mean(scores)), float(np.std(scores, ddof=1))
     return WordsAlone(
         mean,
@@ -86,13 +66,5 @@ def words_alone(task: Task, *, last_only: bool = False, seed: int = 0) -> WordsA
         1 / len(counts),
         counts.most_common(1)[0][1] / len(labelled),
         len(labelled),
+        view,
     )
-
-
-def _words_of(text: str) -> list[str]:
-    return re.findall(r"\w+", text.lower())
-
-
-def _last_step(example: Example) -> str:
-    """The last question of a prompt of several steps."""
-    return example.prompt.rpartition("\nQ: ")[2]

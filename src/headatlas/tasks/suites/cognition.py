@@ -6,6 +6,7 @@ The structure is that of CogQA (Ma et al. 2025, arXiv 2512.10978); the questions
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from headatlas.tasks.example import Example
 from headatlas.tasks.functions import sub_question
@@ -15,12 +16,17 @@ from headatlas.tasks.task import Task
 
 
 def cognition() -> Task:
-    """Every step is an example: the question, the earlier steps with their answers, this step."""
+    """Every step is an example: the question, the earlier steps with their answers, this step.
+
+    A scene has four questions that ask the same steps with the same answers, and differ in the
+    sentences that decide which function a step needs; all of a scene belong to one split. Beside
+    each of them stand two sentences about other events, worded like those of other functions.
+    """
     lines = read_text("cognition.jsonl").splitlines()
     examples = [example for line in lines for example in _steps(json.loads(line))]
     return Task(
         "cognition",
-        version=1,
+        version=3,
         description="steps of small questions, each needing one of eight cognitive functions",
         splits=divide(examples),
         shots=1,
@@ -29,17 +35,22 @@ def cognition() -> Task:
     )
 
 
-def _steps(question: dict[str, object]) -> list[Example]:
-    text, topic, steps = str(question["question"]), str(question["topic"]), question["steps"]
-    assert isinstance(steps, list)
+def _steps(question: dict[str, Any]) -> list[Example]:
     earlier: list[tuple[str, str]] = []
     examples = []
-    for number, step in enumerate(steps, start=1):
-        prompt = sub_question(text, earlier, step["ask"])
-        facts = {"topic": topic, "step": number, "ask": step["ask"]}
-        example = Example(
-            prompt, f" {step['answer']}", (), step["function"], group=text, metadata=facts
+    for number, step in enumerate(question["steps"], start=1):
+        prompt = sub_question(question["question"], earlier, step["ask"])
+        facts = {"topic": question["topic"], "question": question["id"], "step": number}
+        facts |= {key: step[key] for key in ("ask", "fact") if key in step}
+        examples.append(
+            Example(
+                prompt,
+                f" {step['answer']}",
+                (),
+                step["function"],
+                group=question["scene"],
+                metadata=facts,
+            )
         )
-        examples.append(example)
         earlier.append((step["ask"], step["answer"]))
     return examples

@@ -5,6 +5,7 @@ The tasks are those of Todd et al. 2024 (arXiv 2310.15213); the pairs are our ow
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
 from headatlas.tasks.example import Example
@@ -24,19 +25,36 @@ ABOUT = {
     "singular-plural": ("the plural of a noun", "Give the plural of the noun."),
 }
 
+SEVERAL_OPPOSITES = frozenset(
+    """accept above active ancient begin big cheap come conceal correct cruel dark dumb enter forbid
+    friend give happiness happy huge loud mandatory noise odd over polite poverty rarely real sick
+    tomorrow truth ugly victory wise""".split()
+)
+"""Words of the list with several good opposites (big: small, little): not asked in `antonym`. They
+stay in the list because the tasks of tokens draw their words from it."""
+
+VERSIONS = {"antonym": 2, "country-capital": 2, "singular-plural": 2}
+
 
 def word_pairs(name: str) -> Task:
     """One of the six tasks: "Q: wolf\\nA:" → " wolves"."""
     description, instruction = ABOUT[name]
     pairs = read_list(name.replace("-", "_"))
+    if name == "antonym":
+        pairs = [pair for pair in pairs if pair[0] not in SEVERAL_OPPOSITES]
     groups = _families(pairs) if name == "antonym" else [one.casefold() for one, _ in pairs]
     examples = [
-        Example(f"Q: {one}\nA:", f" {other}", group=group)
+        Example(
+            f"Q: {one}\nA:",
+            f" {other}",
+            group=group,
+            metadata={"copies": copies_country(one, other)} if name == "country-capital" else {},
+        )
         for (one, other), group in zip(pairs, groups, strict=True)
     ]
     return Task(
         name,
-        version=2 if name == "singular-plural" else 1,
+        version=VERSIONS.get(name, 1),
         description=description,
         splits=divide(examples),
         form=Form("icl", SHOTS),
@@ -44,6 +62,16 @@ def word_pairs(name: str) -> Task:
         instruction=instruction,
         shuffling_corrupts=True,
     )
+
+
+def copies_country(country: str, capital: str) -> bool:
+    """Whether a word of the capital begins like a word of the country, by its first four letters.
+
+    >>> copies_country("Guatemala", "Guatemala City"), copies_country("Peru", "Lima")
+    (True, False)
+    """
+    starts = {word[:4].lower() for word in re.findall(r"\w{4,}", country)}
+    return any(word[:4].lower() in starts for word in re.findall(r"\w{4,}", capital))
 
 
 def _families(pairs: list[list[str]]) -> list[str]:
