@@ -92,6 +92,10 @@ def test_the_model_is_as_before(tiny):
     assert torch.equal(tiny.hf(ids).logits, before)
 
 
+def _questions(task):
+    return {example.question for example in task.split("test") if example.function}
+
+
 def test_every_function_has_the_effect_of_its_own_examples(tiny):
     examples = []
     for number in range(20):
@@ -108,6 +112,13 @@ def test_every_function_has_the_effect_of_its_own_examples(tiny):
         for variable in ("effect", "effect_se"):
             both = head_map[variable].sel(function=name), alone[variable]
             np.testing.assert_allclose(*both, rtol=1e-3, atol=1e-6)
+    halves = head_map["effect_half"]
+    assert halves.dims == ("half", "function", "seed", "layer", "head")
+    count = len(_questions(task))
+    sizes = ((count + 1) // 2, count // 2)
+    mean = sum(size * halves.isel(half=k) for k, size in enumerate(sizes)) / count
+    np.testing.assert_allclose(mean, head_map["effect"], rtol=1e-3, atol=1e-6)
+    assert not np.allclose(halves.isel(half=0), halves.isel(half=1))
     few = Ablation(examples=5, by_function=True)
     assert few.run(tiny, task, part={"heads": [[0, 0]]}).provenance["examples_used"] == 6
     with pytest.raises(TaskError, match="no test example of 't' says what function it needs"):

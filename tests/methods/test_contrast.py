@@ -57,13 +57,13 @@ def test_what_is_forgotten_enough_counts_no_more(tiny, monkeypatch):
 
     monkeypatch.setattr(tiny, "score", score)
     pairs = TaskPairs((task("ab", "cd"),), (task("xy", "zw"),))
-    gates = Contrast(steps=1, batch_size=4).run(tiny, pairs)
+    gates = Contrast(steps=1, batch_size=4, keep_best=False).run(tiny, pairs)
     assert float(gates.data["loss"][0, 0]) == -5.0
     assert float(seen[0].grad) == -1.0
     assert float(seen[1].grad) == 0.0
     values["lost"] = -3.0
     seen.clear()
-    gates = Contrast(steps=1, batch_size=4).run(tiny, pairs)
+    gates = Contrast(steps=1, batch_size=4, keep_best=False).run(tiny, pairs)
     assert float(gates.data["loss"][0, 0]) == -2.0
     assert float(seen[1].grad) == 1.0
 
@@ -84,6 +84,7 @@ def test_pairs_of_tasks():
 
 def test_the_published_schedule_is_the_papers():
     published = Contrast.published()
+    assert (published.stop_at, published.keep_best) == (None, False)
     assert (
         published.steps,
         published.learning_rate,

@@ -12,7 +12,7 @@ from headatlas.errors import DivergedError, HeadAtlasError
 from headatlas.maps import combine
 from headatlas.methods import Gating
 from headatlas.methods.encoding import EncodedBatches
-from headatlas.methods.fitting import FitSettings, fit_gates, snapshot_steps
+from headatlas.methods.fitting import FitSettings, first_theta, fit_gates, snapshot_steps
 from headatlas.models.edit import Edit
 from headatlas.models.model import Model
 from headatlas.models.run.mean_output import mean_outputs
@@ -46,6 +46,30 @@ def test_the_published_schedule_is_the_papers():
     assert {fit.clamp for fit in fits.values()} == {4.0}
     assert {fit.beta2 for fit in fits.values()} == {0.999}
     assert {fit.patience for fit in fits.values()} == {None}
+    assert {fit.regularization_at(step) for fit in fits.values() for step in (0, 250, 499)} == {
+        0.0,
+        0.1,
+        -0.1,
+    }
+    assert [fit.steps for fit in Gating.published(steps=7).fits().values()] == [7, 7, 7]
+
+
+def test_every_gate_starts_where_it_can_be_pushed(tiny, task):
+    """A logit beyond the clamp has no gradient of the penalty."""
+    for seed in range(50):
+        theta = first_theta(tiny.spec, task.questions_hash, seed, *Gating().initial)
+        assert bool((theta.abs() < Gating().clamp).all())
+    assert Gating.published().initial == (0, 1)
+
+
+def test_the_push_is_strong_at_first_and_then_what_was_asked_for():
+    free, plus, minus = Gating(steps=50, regularization=0.2, annealing=(10, 5)).fits().values()
+    assert free.steps == 33
+    assert free.regularization_at(0) == 0
+    np.testing.assert_allclose(plus.regularization_at(0), 2.0)
+    np.testing.assert_allclose(plus.regularization_at(15), 0.2 * 10**0.5)
+    np.testing.assert_allclose([plus.regularization_at(step) for step in (30, 49)], 0.2)
+    np.testing.assert_allclose(minus.regularization_at(0), -1.0)
 
 
 def test_scores_come_from_the_gates(tiny, task):
@@ -66,7 +90,7 @@ def test_heads_without_a_say_go_where_they_are_pushed(half_dead, task):
 
 
 def test_both_pushes_start_from_the_free_gates(tiny, task):
-    barely = Gating(steps=6, pushed_steps=1, batch_size=4, pushed_learning_rate=(1e-6, 1e-6))
+    barely = Gating(steps=1, free_steps=6, batch_size=4, pushed_learning_rate=(1e-6, 1e-6))
     gates = barely.run(tiny, task, seed=0)
     np.testing.assert_allclose(gates["gate_plus"], gates["gate"], atol=1e-5)
     np.testing.assert_allclose(gates["gate_minus"], gates["gate"], atol=1e-5)
@@ -85,7 +109,7 @@ def test_seeds_share_nothing(tiny, task):
 
 
 def test_the_path_of_gates_and_losses_is_kept(tiny, task):
-    gates = Gating(steps=60, pushed_steps=5, batch_size=4).run(tiny, task, seed=0)
+    gates = Gating(steps=5, free_steps=60, batch_size=4).run(tiny, task, seed=0)
     data = gates.data.sel(seed=0)
     assert data["loss"].shape == (3, 60)
     assert np.isfinite(data["loss"].sel(stage="free")).all()
@@ -105,7 +129,7 @@ def test_the_loss_is_the_mean_over_a_targets_tokens_then_over_examples(tiny):
     """Targets of one and of four tokens weigh the same; computed again token by token."""
     task = Task.of("t", [Example(f"ab {i} ", "c" if i % 2 else "cdef") for i in range(40)])
     head_map = Gating(steps=1, batch_size=6).run(tiny, task, seed=3)
-    first = torch.rand(3, 4, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    first = torch.tensor(head_map["gate_path"].sel(seed=3, stage="free").isel(point=0).to_numpy())
     losses = []
     for example in next(task.batches("train", 6, 3)):
         row = tiny.encode(example.prompt, example.target)
@@ -161,11 +185,19 @@ def test_beta2_is_adams(beta2):
     assert float(found) == pytest.approx(-1e-3 * (1 + second), rel=1e-4)
 
 
-def test_a_fit_ends_once_no_gate_has_crossed_for_the_patience(tiny, task):
-    patient = Gating(steps=200, batch_size=4, patience=5, pushed_learning_rate=(1e-4, 1e-4))
+@pytest.mark.parametrize(("annealing", "updates"), [((1, 1), 5), ((3, 10), 12)])
+def test_a_fit_ends_once_no_gate_has_crossed_for_the_patience(tiny, task, annealing, updates):
+    """Not before λ has reached its own value."""
+    patient = Gating(
+        steps=20,
+        batch_size=4,
+        patience=5,
+        pushed_learning_rate=(1e-4, 1e-4),
+        annealing=annealing,
+    )
     gates = patient.run(tiny, task, seed=0)
     counts = np.isfinite(gates.data["loss"].sel(seed=0)).sum("step")
-    assert int(counts.sel(stage="plus")) == 5
+    assert int(counts.sel(stage="plus")) == updates
     last = gates["gate_path"].sel(stage="plus").isel(point=-1)
     np.testing.assert_allclose(last, gates["gate_plus"], atol=1e-6)
 
@@ -237,7 +269,7 @@ def test_the_mean_replaces_a_closed_head(tiny, task):
     ("settings", "words"),
     [
         ({"steps": 0}, "steps of at least 1, not 0"),
-        ({"learning_rate": (0.0, 0.1)}, "a learning rate must be above 0 and at most 100, not 0.0"),
+        ({"learning_rate": (0.0, 0.1)}, "learning rate: above 0 and at most 100, not 0.0"),
         ({"learning_rate": 0.1}, r"a pair \(start, end\), such as \(0.3, 0.05\), not 0.1"),
         ({"steps": 2.5}, "steps of at least 1, not 2.5"),
         ({"beta2": 1.0}, "beta2 must be in .* not 1.0"),

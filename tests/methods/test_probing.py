@@ -7,11 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from architectures.small_models import build
 from headatlas.errors import HeadAtlasError, TaskError
 from headatlas.maps import combine
 from headatlas.maps.aggregate import next_interval
+from headatlas.methods import reading
+from headatlas.methods.answer_tokens import positions_read
 from headatlas.methods.features import SPLITS_READ, Reading, read_features
 from headatlas.methods.own_answers import own_answers
 from headatlas.methods.probing import Probing, task_functions
@@ -37,6 +40,14 @@ def test_a_step_is_read_from_a_longer_row_as_from_its_own(tiny):
         z = tiny.read([row.ids], positions=[list(row.positions)])[0]  # layer head pos d_head
         alone = z.mean(2).flatten(0, 1).numpy()
         assert np.abs(features.z["test"][number] - alone).max() < 2e-4 * np.abs(alone).max()
+        with torch.no_grad():
+            states = tiny.hf(torch.tensor([row.ids]), output_hidden_states=True).hidden_states
+        for place, depth in enumerate(features.depths[:-1]):
+            stream = states[depth][0, list(row.positions)].mean(0).numpy()
+            np.testing.assert_allclose(features.stream["test"][number, place], stream, atol=1e-4)
+    assert features.depths == (0, 1, 2, 3)
+    for split, read in features.examples.items():
+        assert len(features.stream[split]) == len(features.z[split]) == len(read)
 
 
 def test_tokens_that_are_read(tiny):
@@ -44,8 +55,7 @@ def test_tokens_that_are_read(tiny):
     row = tiny.encode(example.prompt, example.target)
     task = suite(24)
     first, last, every, telling = (
-        Reading(choice)._positions(tiny, task, row)
-        for choice in ("first", "last", "all", "content")
+        positions_read(tiny, task, row, choice) for choice in ("first", "last", "all", "content")
     )
     assert first == [row.target_start]
     assert last == [len(row) - 1]
@@ -65,13 +75,13 @@ def test_about_as_many_examples_are_read_as_requested(tiny, examples, monkeypatc
     """Whole questions of three examples: a split may read two more than its share, rounded up."""
     task = suite()
     rows = []
-    real = type(tiny).read
+    real = reading.read_heads_and_stream
 
-    def read(self, ids, **options):
+    def read(model, ids, positions):
         rows.extend(ids)
-        return real(self, ids, **options)
+        return real(model, ids, positions)
 
-    monkeypatch.setattr(type(tiny), "read", read)
+    monkeypatch.setattr(reading, "read_heads_and_stream", read)
     features = read_features(tiny, task, Probing(examples=examples).reading())
     count = sum(map(len, features.labels.values()))
     most = sum(len(task.split(split)) for split in SPLITS_READ)
@@ -117,6 +127,23 @@ def test_the_same_seed_gives_the_same_map_and_another_lies_in_the_interval(tiny,
     assert float(inside.mean()) > 0.9
 
 
+def test_the_parts_of_the_importance_make_up_the_whole(tiny):
+    head_map = SMALL.run(tiny, suite(), 0)
+    counts = head_map["part_examples"]
+    parts = head_map["importance_part"]
+    assert parts.dims == ("part", "function", "seed", "layer", "head")
+    whole = (parts.fillna(0) * counts).sum("part") / counts.sum("part")
+    np.testing.assert_allclose(whole, head_map["importance"], rtol=1e-4, atol=1e-7)
+
+
+def test_the_probe_of_shuffled_labels_leaves_its_own_importance(tiny):
+    head_map = SMALL.run(tiny, suite(), 0)
+    own, shuffled = head_map["importance"], head_map["shuffled_importance"]
+    assert own.dims == shuffled.dims
+    assert np.isfinite(shuffled).all()
+    assert not np.allclose(own, shuffled)
+
+
 def test_functions_with_too_few_examples_are_named_and_left_out(tiny):
     task = suite()
     rare = [replace(each, function="Rare") for each in task.splits["train"][:3]]
@@ -151,6 +178,9 @@ def test_generated_answers_are_judged_and_wrong_ones_counted(tiny, monkeypatch):
         assert own.labels[split] == [label for label in labels if label != "Inference"]
     assert own.wrong == sum(labels.count("Inference") for labels in reference.labels.values()) > 0
     assert own.settings != reference.settings
+    targets = {example.prompt: example.target for example in own.examples["train"]}
+    assert targets
+    assert all(target == answers[prompt] for prompt, target in targets.items())
     assert np.abs(own.z["train"][0] - reference.z["train"][0]).max() < 1e-4
 
 

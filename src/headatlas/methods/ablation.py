@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from headatlas.models.spec import Head, ModelSpec
     from headatlas.models.tokens import Tokens
 
+HALVES = 2
+
 
 @dataclass(frozen=True)
 class Ablation(Method[Task]):
@@ -35,7 +37,8 @@ class Ablation(Method[Task]):
     the standard error of that mean over questions, given this seed's demonstrations. `heads`
     restricts the work to some heads, the others are NaN; `examples` is the number of test examples,
     drawn by the seed (`None`: all). With `by_function`, whole questions are drawn until there are
-    that many examples, and every cognitive function that their steps need has its own effect.
+    that many examples, and every cognitive function that their steps need has its own effect;
+    `effect_half` is that of every other question, by which the map's reliability is known.
 
     >>> Ablation(examples=8).settings()
     {'examples': 8}
@@ -57,7 +60,7 @@ class Ablation(Method[Task]):
             raise HeadAtlasError(f"ablation needs at least 2 examples, not {self.examples!r}.")
 
     def settings(self) -> dict[str, Any]:
-        only = {"by_function": True} if self.by_function else {}
+        only = {"by_function": True, "halves": HALVES} if self.by_function else {}
         return {"examples": self.examples, **only}
 
     def parts(self, spec: ModelSpec) -> list[Part]:
@@ -119,6 +122,9 @@ class Ablation(Method[Task]):
         spec = model.spec
         effect = np.full((len(groups), spec.n_layers, spec.n_heads), np.nan)
         error = np.full_like(effect, np.nan)
+        by_half = np.full((HALVES, *effect.shape), np.nan)
+        places = {question: i for i, question in enumerate(dict.fromkeys(e.question for e in used))}
+        half_of = np.array([places[example.question] % HALVES for example in used])
         with torch.no_grad():
             plain = model.score(rows).mean().double()
             for layer, head in (head for each in parts for head in each["heads"]):
@@ -128,6 +134,9 @@ class Ablation(Method[Task]):
                     effect[number, layer, head] = change[own].mean()
                     questions = [used[i].question for i in own]
                     error[number, layer, head] = mean_se(change[own], questions)
+                    for half in range(HALVES):
+                        if (there := half_of[own] == half).any():
+                            by_half[half, number, layer, head] = change[own][there].mean()
                 if report is not None:
                     report(f"seed {seed}, head {layer}.{head}")
         facts = {
@@ -144,9 +153,12 @@ class Ablation(Method[Task]):
                 "function": list(groups),
                 "questions": (("function", "seed"), [[n] for n in counts]),
             }
-            effect, error = effect[:, None], error[:, None]
+            effect, error, by_half = effect[:, None], error[:, None], by_half[:, :, None]
+        variables = {"effect": (dims, effect), "effect_se": (dims, error)}
+        if self.by_function:
+            variables["effect_half"] = (("half", *dims), by_half)
         return Map.of(
-            {"effect": (dims, effect), "effect_se": (dims, error)},
+            variables,
             provenance(model, task, self, seed) | facts,
             coordinates | names,
         )

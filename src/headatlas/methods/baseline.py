@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -10,10 +9,16 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from headatlas.errors import TaskError
-from headatlas.models.tokens import Tokens, common_prefix
+from headatlas.methods.endings import Answer, answer_endings
+from headatlas.stats.ability import (
+    ACCURACY_ROOM,
+    GAIN_ROOM,
+    Ability,
+    ability_by_accuracy,
+    ability_by_gain,
+)
 from headatlas.stats.clustered import mean_interval
 from headatlas.stats.intervals import clustered_share_interval
 
@@ -21,21 +26,18 @@ if TYPE_CHECKING:
     from headatlas.models.model import Model
     from headatlas.tasks import Example, Task
 
-FloatArray = np.ndarray[Any, Any]
-
 BATCH_SIZE = 16
 """Questions that share one prefix."""
 
-PASS_COST = 32
-"""The overhead of a separate pass, in tokens."""
-
 QUESTIONS, TOKENS = 64, 40_000
-"""How many questions, and about how many tokens, decide whether a map warns that its task may be at
-chance level."""
+"""How many questions, and about how many tokens, decide whether a map warns that the model may not
+be able to do its task."""
 
 ACCURACY_MARGIN, GAIN_MARGIN = 0.05, 0.05
 """Equivalence margins: a task is at chance level if its interval ends within this much of chance
 (share of examples; nats per token)."""
+
+UNCLEAR = "above chance, but not shown to be right often enough for a map"
 
 Progress = Callable[[int], None]
 """Called with the number of questions that were just done."""
@@ -75,11 +77,21 @@ class Baseline:
         return self.logprob - self.shuffled_logprob
 
     @property
-    def above_chance(self) -> bool:
-        """Whether the model does the task, by the task's own measure, with 95 % confidence."""
+    def ability(self) -> Ability:
+        """What the model can do, by the task's own measure; see `headatlas.stats.ability`."""
         if self.measure == "logprob":
-            return self.gain_low > 0
-        return self.accuracy_low > self.chance
+            return ability_by_gain(self.gain_low)
+        return ability_by_accuracy(self.accuracy_low, self.chance)
+
+    @property
+    def can_do(self) -> bool:
+        """Whether the model does the task well enough to map it: only then a map has no warning."""
+        return self.ability is Ability.CAN_DO
+
+    @property
+    def above_chance(self) -> bool:
+        """Whether the model does better than chance, with 95 % confidence."""
+        return self.ability is not Ability.NOT_ABOVE
 
     @property
     def at_chance(self) -> bool:
@@ -91,18 +103,30 @@ class Baseline:
         return self.accuracy_high <= self.chance + ACCURACY_MARGIN
 
     @property
+    def too_rarely_right(self) -> bool:
+        """Whether the model is above chance by too little; not only the lower bound is small."""
+        if self.ability is not Ability.TOO_RARELY:
+            return False
+        if self.measure == "logprob":
+            return self.gain < GAIN_ROOM
+        return self.accuracy < self.chance + ACCURACY_ROOM
+
+    @property
     def verdict(self) -> str:
-        """The verdict in a few words."""
+        """The ability in a few words, and whether more questions could change it."""
+        if self.can_do:
+            return self.ability.value
         if self.above_chance:
-            return "above chance"
+            unclear = f"{UNCLEAR} (n = {self.examples})"
+            return self.ability.value if self.too_rarely_right else unclear
         if self.at_chance:
             below = self.accuracy_high < self.chance if self.measure == "accuracy" else False
             return "below chance" if below else "at chance level"
         return f"not shown to be above chance (n = {self.examples})"
 
     def warning(self) -> str | None:
-        """What every map of the task should say."""
-        if self.above_chance:
+        """What every map of the task should say, unless the model can do it."""
+        if self.can_do:
             return None
         if self.measure == "logprob":
             evidence = f"targets are {self.gain:+.2f} nats per token likelier than shuffled ones"
@@ -142,7 +166,7 @@ def measure_baseline(
     every choice count; a shared prefix counts for every question), but not before the first.
 
     >>> measure_baseline(model, load_task("antonym"), limit=32).verdict  # doctest: +SKIP
-    'above chance'
+    'can do'
     """
     if limit is not None and limit < 1:
         raise TaskError(f"a limit of {limit} questions leaves none.")
@@ -162,14 +186,14 @@ def _measure(
     batches = list(_take(task.batches(split, BATCH_SIZE, seed, epochs=1), limit))
     everything = [example for batch in batches for example in batch]
     controls = iter(_shuffle(everything, random.Random(f"{task.hash} {seed} shuffled")))
-    found: list[_Answer] = []
+    found: list[Answer] = []
     examples: list[Example] = []
     tokens = 0
     for batch in batches:
         if max_tokens is not None and tokens >= max_tokens:
             break
         used = batch if max_tokens is None else _within(model, batch, max_tokens - tokens)
-        answers = _answer(model, [(example, next(controls)) for example in used])
+        answers = answer_endings(model, [(example, next(controls)) for example in used])
         found += answers
         examples += used
         tokens += sum(answer.tokens for answer in answers)
@@ -246,70 +270,11 @@ def _shuffle(examples: Sequence[Example], rng: random.Random) -> list[str | None
 
 def _chance(task: Task, examples: Sequence[Example]) -> float:
     """What guessing reaches: one of the choices at random, or always the most common target."""
-    targets = Counter(each.target for split in task.splits.values() for each in split)
-    majority = max(targets.values()) / targets.total()
     guessed = float(np.mean([1 / len(each.choices) if each.choices else 0.0 for each in examples]))
-    return max(majority, guessed)
+    return max(most_common_share(task), guessed)
 
 
-@dataclass(frozen=True)
-class _Answer:
-    """What the model made of one question, and how many tokens that took."""
-
-    question: str
-    right: bool
-    logprob: float
-    shuffled: float
-    tokens: int
-
-
-def _answer(model: Model, batch: Sequence[tuple[Example, str | None]]) -> list[_Answer]:
-    """Answers to the questions of a batch that fit the model's context."""
-    examples, rows = [], []
-    for example, control in batch:
-        endings = [example.target, *(each for each in example.choices if each != example.target)]
-        texts = [(example.prompt, end) for end in [*endings, control] if end]
-        encoded = [tokens for tokens in model.encode_fitting(texts) if tokens is not None]
-        if len(encoded) == len(texts):
-            examples.append((example, control))
-            rows.append(encoded)
-    answers = []
-    for (example, control), encoded, scores in zip(
-        examples, rows, _scores(model, rows), strict=True
-    ):
-        total, mean, exact = scores
-        choices = total[: len(example.choices)]
-        right = bool(choices.argmax() == 0) if example.choices else exact
-        shuffled = float(mean[-1]) if control is not None else math.nan
-        tokens = sum(map(len, encoded))
-        answers.append(_Answer(example.question, right, float(mean[0]), shuffled, tokens))
-    return answers
-
-
-Scores = tuple[FloatArray, FloatArray, bool]
-"""Of the endings of a question: whole and mean log-probability; whether the first is exact."""
-
-
-@torch.no_grad()
-def _scores(model: Model, questions: Sequence[Sequence[Tokens]]) -> Iterator[Scores]:
-    """Score all endings of all questions; share the batch's prefix or each prompt, what is less."""
-    flat = [row for rows in questions for row in rows]
-    if not flat:
-        return
-    own = sum(PASS_COST + _cost(rows) for rows in questions)
-    together = own >= _cost(flat) or not model.continues_from_cache
-    results = [model.score(flat)] if together else [model.score(rows) for rows in questions]
-    total = torch.cat([result.total() for result in results]).double().cpu().numpy()
-    mean = torch.cat([result.mean() for result in results]).double().cpu().numpy()
-    exact = torch.cat([result.exact() for result in results]).cpu().numpy()
-    start = 0
-    for rows in questions:
-        stop = start + len(rows)
-        yield total[start:stop], mean[start:stop], bool(exact[start])
-        start = stop
-
-
-def _cost(rows: Sequence[Tokens]) -> int:
-    """Tokens to run when what the rows share runs once."""
-    shared = common_prefix([row.ids for row in rows])
-    return shared + sum(len(row) - shared for row in rows)
+def most_common_share(task: Task) -> float:
+    """The share of the task's most common target: what always saying it reaches."""
+    targets = Counter(each.target for split in task.splits.values() for each in split)
+    return max(targets.values()) / targets.total()

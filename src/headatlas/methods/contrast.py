@@ -12,6 +12,7 @@ from torch import Tensor
 
 from headatlas.errors import DivergedError, HeadAtlasError
 from headatlas.maps import Map
+from headatlas.methods.choosing import choose_gates
 from headatlas.methods.encoding import EncodedBatches
 from headatlas.methods.fitting import (
     FitSettings,
@@ -38,8 +39,9 @@ class Contrast(Method[TaskPairs]):
     likely than the retained questions are on average; heads that neither needs are pushed off. The
     first gates are drawn uniformly from the range `initial`. The learned matrix is `gate`. With
     several pairs, updates take them in turn. The fit stops early once a whole turn has, on average,
-    forgotten the share `stop_at` of the margin: more would only harm what is retained.
-    `Contrast.published()` is the paper's schedule, without early stopping.
+    forgotten the share `stop_at` of the margin. With `keep_best`, the gates are not those of the
+    last update but those of the path that keep and forget best on `select` questions of the pairs.
+    `Contrast.published()` is the paper's schedule, without early stopping and with the last gates.
 
     >>> Contrast.published().steps
     500
@@ -55,9 +57,10 @@ class Contrast(Method[TaskPairs]):
     max_grad_norm: float | None = 1.0
     beta2: float = 0.95
     stop_at: float | None = 0.95
+    keep_best: bool = True
 
     name: ClassVar[str] = "contrast"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 4
     variable: ClassVar[str] = "gate"
     subject: ClassVar[type] = TaskPairs
 
@@ -80,6 +83,7 @@ class Contrast(Method[TaskPairs]):
             initial=(0.0, 1.0),
             beta2=0.999,
             stop_at=None,
+            keep_best=False,
         )
         return replace(schedule, **changes)
 
@@ -137,12 +141,15 @@ class Contrast(Method[TaskPairs]):
             self.max_grad_norm,
             self.beta2,
         )
-        start = first_theta(model.spec, torch.Generator().manual_seed(seed), *self.initial)
+        start = first_theta(model.spec, task.hash, seed, *self.initial)
         try:
             fitted = fit_gates(start, exists, loss, settings, on_step, all_forgotten)
         except DivergedError as error:
             raise DivergedError(f"seed {seed}: {error}") from error
-        gate = fitted.theta.sigmoid().where(exists, torch.nan).double().numpy()
+        chosen = choose_gates(model, task, fitted, seed) if self.keep_best else None
+        learned = fitted.theta.sigmoid() if chosen is None else chosen.gate
+        updates = int(np.isfinite(fitted.losses).sum()) if chosen is None else chosen.updates
+        gate = learned.where(exists, torch.nan).double().numpy()
         facts = {
             "retain": [kept.name for kept in task.retain],
             "forget": [lost.name for lost in task.forget],
@@ -150,5 +157,6 @@ class Contrast(Method[TaskPairs]):
         return Map.of(
             {"gate": (("seed", "layer", "head"), gate[None])},
             provenance(model, task, self, seed) | facts,
-            coordinates | {"loss": (("seed", "step"), fitted.losses[None])},
+            coordinates
+            | {"loss": (("seed", "step"), fitted.losses[None]), "updates": (("seed",), [updates])},
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +23,11 @@ DIVERGED = 5.0
 """Nats above its start at which a loss, averaged over `SMOOTHED` updates, counts as diverged."""
 
 SMOOTHED = 10
-HIGHEST_LEARNING_RATE = 100.0
+
+ANNEALED = 0.6
+"""Share of a fit's updates in which λ falls to its own value."""
+
+HIGHEST = 100.0
 
 Loss = Callable[[Tensor, int], Tensor]
 """The loss of a gate matrix (layer × head) at an update, without the regularization."""
@@ -30,7 +35,7 @@ Loss = Callable[[Tensor, int], Tensor]
 OnStep = Callable[[int, float], None]
 """Called after every update with its number and loss."""
 
-Enough = Callable[[NDArray[np.float32]], bool]
+ShouldStop = Callable[[NDArray[np.float32]], bool]
 """Whether a fit with these losses so far, one per update, has learned what it should."""
 
 
@@ -39,8 +44,10 @@ class FitSettings:
     """How gates are fitted: by Adam, with a learning rate that falls linearly from start to end.
 
     `regularization` is λ: a positive one pushes every gate up, a negative one down, through the
-    mean of the gates' logits clamped to ±`clamp`. `beta2` is Adam's; a short fit wants a smaller
-    one. With `patience`, the fit ends once no gate has crossed 0.5 in that number of updates.
+    mean of the gates' logits clamped to ±`clamp`. λ begins as `annealing` times its own value and
+    falls to it by a constant factor an update, over the first `ANNEALED` of the fit. `beta2` is
+    Adam's; a short fit wants a smaller one. With `patience`, the fit ends once no gate has crossed
+    0.5 in that number of updates and λ has fallen.
     """
 
     steps: int
@@ -50,23 +57,32 @@ class FitSettings:
     max_grad_norm: float | None = 1.0
     beta2: float = 0.999
     patience: int | None = None
+    annealing: float = 1.0
 
     def learning_rate_at(self, step: int) -> float:
         """The learning rate of an update; after the last one it has reached its end."""
         start, end = self.learning_rate
         return start + (end - start) * step / self.steps
 
+    def regularization_at(self, step: int) -> float:
+        """λ of an update."""
+        left = max(0.0, 1 - step / (ANNEALED * self.steps))
+        return float(self.regularization * self.annealing**left)
+
 
 def check_learning_rate(rates: Any) -> None:
     """Raise unless it is a pair (start, end) of sensible learning rates."""
-    pair = isinstance(rates, tuple | list) and len(rates) == 2
-    if not pair or not all(isinstance(rate, int | float) for rate in rates):
-        raise HeadAtlasError(
-            f"a learning rate is a pair (start, end), such as (0.3, 0.05), not {rates!r}."
-        )
-    for rate in rates:
-        if not 0 < rate <= HIGHEST_LEARNING_RATE:
-            raise HeadAtlasError(f"a learning rate must be above 0 and at most 100, not {rate}.")
+    check_pair("learning rate", rates, "(start, end), such as (0.3, 0.05)")
+
+
+def check_pair(name: str, numbers: Any, words: str) -> None:
+    """Raise unless it is a pair of numbers above 0 and at most `HIGHEST`."""
+    pair = isinstance(numbers, tuple | list) and len(numbers) == 2
+    if not pair or not all(isinstance(number, int | float) for number in numbers):
+        raise HeadAtlasError(f"{name}: a pair {words}, not {numbers!r}.")
+    for number in numbers:
+        if not 0 < number <= HIGHEST:
+            raise HeadAtlasError(f"{name}: above 0 and at most {HIGHEST:g}, not {number}.")
 
 
 def check_counts(method: str, **counts: Any) -> None:
@@ -91,9 +107,14 @@ class Fitted:
 
 
 def first_theta(
-    spec: ModelSpec, generator: torch.Generator, low: float = 0.0, high: float = 1.0
+    spec: ModelSpec, task_hash: str, seed: int, low: float = 0.0, high: float = 1.0
 ) -> Tensor:
-    """Logits of gates drawn uniformly between two numbers."""
+    """Logits of gates drawn uniformly between two numbers, by the task and the seed.
+
+    Two tasks start from other gates, so that their maps have nothing in common to begin with.
+    """
+    digest = hashlib.sha256(f"{task_hash} gates {seed}".encode()).digest()
+    generator = torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
     gates = torch.rand(spec.n_layers, spec.n_heads, generator=generator, dtype=torch.float64)
     gates = low + (high - low) * gates
     return gates.clamp(1e-6, 1 - 1e-6).logit().float()
@@ -118,7 +139,7 @@ def fit_gates(
     loss: Loss,
     settings: FitSettings,
     on_step: OnStep | None = None,
-    enough: Enough | None = None,
+    should_stop: ShouldStop | None = None,
 ) -> Fitted:
     """Minimise loss(sigmoid(θ)) − λ · mean(clamp(θ)) over the heads that exist."""
     theta = start.clone().requires_grad_()
@@ -134,7 +155,7 @@ def fit_gates(
         with torch.enable_grad():
             task_loss = loss(theta.sigmoid(), step)
             penalty = (
-                settings.regularization
+                settings.regularization_at(step)
                 * theta[exists].clamp(-settings.clamp, settings.clamp).mean()
             )
             (task_loss - penalty).backward()
@@ -148,9 +169,10 @@ def fit_gates(
             on_step(step, float(losses[step]))
         open_before, open_now = open_now, theta.detach() > 0
         unchanged = unchanged + 1 if torch.equal(open_before, open_now) else 0
-        if settings.patience is not None and unchanged >= settings.patience:
+        annealed = settings.annealing == 1 or step + 1 >= ANNEALED * settings.steps
+        if settings.patience is not None and annealed and unchanged >= settings.patience:
             break
-        if enough is not None and enough(losses[: step + 1]):
+        if should_stop is not None and should_stop(losses[: step + 1]):
             break
     path[points > step] = theta.detach().sigmoid().numpy()  # after an early end gates stay
     return Fitted(theta.detach(), losses, points, path)

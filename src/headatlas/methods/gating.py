@@ -17,6 +17,7 @@ from headatlas.methods.fitting import (
     Fitted,
     check_counts,
     check_learning_rate,
+    check_pair,
     existing_heads,
     first_theta,
     fit_gates,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 STAGES = ("free", "plus", "minus")
 SYMBOLS = {"free": "G", "plus": "G⁺", "minus": "G⁻"}
+VARIED = ("both", "start", "data")
 LENGTHS_CHECKED = 256
 """Training examples whose length is checked before the work begins."""
 
@@ -45,34 +47,48 @@ class Gating(Method[Task]):
     `facilitation` = G⁻ (on although pushed off), `interference` = 1 − G⁺ (off although pushed on),
     `irrelevance` = G⁺·(1 − G⁻) (goes where it is pushed).
 
-    Seeds differ in their first gates and in the order of the data. `replacement` is what takes a
-    closed head's place: `zero`, or the `mean` of its output on the task. The path of the gates
-    (`gate_path`) and the losses are kept in the map. Learning rates are (start, end).
-    `Gating.published()` is the paper's schedule.
+    λ is a resolution: a gate is pushed aside if switching its head off or on changes the loss by
+    less than about 4λ/H nats, H being the number of heads. With `resolution` in nats, λ is
+    resolution · H / 4, the same effect on every model. `annealing` is how many times λ
+    the fits of G⁺ and G⁻ begin with, so that gates are carried away from where they started before
+    the loss decides where they stay.
+
+    A pushed fit has `steps` updates, the free fit `free_steps`: two thirds of that unless given.
+    First gates are drawn from the range `initial`: one whose logit lies beyond ±`clamp` would never
+    be pushed. Seeds differ in their first gates and in the order of the data, or only in what
+    `varied` names: `start` or `data`. `replacement` is what takes a closed head's place: `zero`, or
+    the `mean` of its output on the task. The path of the gates (`gate_path`) and the losses are
+    kept in the map.
+    Learning rates are (start, end). `Gating.published()` is the paper's schedule, `Gating.quick()`
+    one for a first look.
 
     >>> Gating.published().batch_size
     64
     """
 
-    steps: int = 26
-    pushed_steps: int | None = None
-    batch_size: int = 32
+    steps: int = 60
+    free_steps: int | None = None
+    batch_size: int = 16
     learning_rate: tuple[float, float] = (0.3, 0.05)
-    pushed_learning_rate: tuple[float, float] = (0.6, 0.1)
+    pushed_learning_rate: tuple[float, float] = (1.0, 0.1)
     beta2: float = 0.95
     regularization: float = 0.1
+    resolution: float | None = None
+    annealing: tuple[float, float] = (3.0, 10.0)
+    initial: tuple[float, float] = (0.02, 0.98)
     clamp: float = 4.0
     max_grad_norm: float | None = 1.0
     patience: int | None = None
     replacement: str = "zero"
+    varied: str = "both"
 
     name: ClassVar[str] = "gating"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     variable: ClassVar[str] = "facilitation"
     subject: ClassVar[type] = Task
 
     def __post_init__(self) -> None:
-        optional = {"pushed_steps": self.pushed_steps, "patience": self.patience}
+        optional = {"free_steps": self.free_steps, "patience": self.patience}
         given = {name: count for name, count in optional.items() if count is not None}
         check_counts(self.name, steps=self.steps, batch_size=self.batch_size, **given)
         check_learning_rate(self.learning_rate)
@@ -84,39 +100,71 @@ class Gating(Method[Task]):
                 f"the regularization λ must be positive, not {self.regularization}: it is used "
                 "with both signs."
             )
-        for name in ("clamp", "max_grad_norm"):
-            if (value := getattr(self, name)) is not None and not value > 0:
+        for name in ("clamp", "max_grad_norm", "resolution"):
+            if (value := getattr(self, name)) is not None and not 0 < value < float("inf"):
                 raise HeadAtlasError(f"gating needs a positive {name}, not {value}.")
+        low, high = self.initial
+        if not 0 <= low < high <= 1:
+            raise HeadAtlasError(
+                f"first gates are drawn from a range in [0, 1], not {self.initial}."
+            )
+        check_pair("annealing", self.annealing, "(G⁺, G⁻), such as (3, 10)")
+        if self.varied not in VARIED:
+            raise HeadAtlasError(f"seeds vary in {', '.join(VARIED)}, not in {self.varied!r}.")
         check_replacement(self.replacement)
 
     @classmethod
     def published(cls, **changes: Any) -> Gating:
         """The schedule of the paper; the gradient is clipped as in its authors' code."""
+        steps = changes.get("steps", 500)
         schedule = cls(
-            steps=500,
+            steps=steps,
+            free_steps=steps,
             batch_size=64,
             learning_rate=(0.1, 0.01),
             pushed_learning_rate=(0.5, 0.1),
             beta2=0.999,
+            annealing=(1.0, 1.0),
+            initial=(0.0, 1.0),
         )
         return replace(schedule, **changes)
+
+    @classmethod
+    def quick(cls, **changes: Any) -> Gating:
+        """A first look: too short for gates to come to rest, and its maps say so."""
+        return replace(cls(steps=18, batch_size=8), **changes)
+
+    @property
+    def updates_of_free_fit(self) -> int:
+        """Two thirds of a pushed fit's, unless `free_steps` says otherwise."""
+        return self.free_steps or max(1, 2 * self.steps // 3)
 
     def reports(self, part: Part) -> int:
         """One report per update."""
         return sum(fit.steps for fit in self.fits().values())
 
-    def fits(self) -> dict[str, FitSettings]:
-        """The settings of the three fits."""
+    def strength(self, heads: int) -> float:
+        """λ for a model with this number of heads.
+
+        >>> Gating(resolution=0.015).strength(270)
+        1.0125
+        """
+        return self.regularization if self.resolution is None else self.resolution * heads / 4
+
+    def fits(self, heads: int = 1) -> dict[str, FitSettings]:
+        """The settings of the three fits for a model with this number of heads."""
         signs = {"free": 0.0, "plus": 1.0, "minus": -1.0}
+        annealing = dict(zip(STAGES, (1.0, *self.annealing), strict=True))
         return {
             stage: FitSettings(
-                steps=self.steps if stage == "free" else self.pushed_steps or self.steps,
+                steps=self.updates_of_free_fit if stage == "free" else self.steps,
                 learning_rate=self.learning_rate if stage == "free" else self.pushed_learning_rate,
-                regularization=signs[stage] * self.regularization,
+                regularization=signs[stage] * self.strength(heads),
                 clamp=self.clamp,
                 max_grad_norm=self.max_grad_norm,
                 beta2=self.beta2,
                 patience=self.patience,
+                annealing=annealing[stage],
             )
             for stage in STAGES
         }
@@ -150,12 +198,14 @@ class Gating(Method[Task]):
         task = task.for_tokenizer(model.tokenizer)
         exists = existing_heads(model.spec)
         vectors = replacement_vectors(model, task, self.replacement, seed)
-        batches = EncodedBatches(model, task, self.batch_size, seed)
-        theta = first_theta(model.spec, torch.Generator().manual_seed(seed))
+        data_seed, start_seed = (0 if self.varied == only else seed for only in ("start", "data"))
+        batches = EncodedBatches(model, task, self.batch_size, data_seed)
+        theta = first_theta(model.spec, task.questions_hash, start_seed, *self.initial)
+        heads = int(exists.sum())
         fitted: dict[str, Fitted] = {}
-        for stage, settings in self.fits().items():
+        for stage, settings in self.fits(heads).items():
             # both pushed fits see the same batches: those that follow the free fit's
-            first = 0 if stage == "free" else self.steps
+            first = 0 if stage == "free" else self.updates_of_free_fit
 
             def loss(gate: Tensor, step: int, first: int = first) -> Tensor:
                 edit = Edit(gate=gate, replacement=vectors)
@@ -170,7 +220,10 @@ class Gating(Method[Task]):
                 fitted[stage] = fit_gates(start, exists, loss, settings, on_step)
             except DivergedError as error:
                 raise DivergedError(f"seed {seed}, fit of {SYMBOLS[stage]}: {error}") from error
-        facts = {"examples_too_long": batches.too_long}
+        facts = {
+            "examples_too_long": batches.too_long,
+            "resolution": 4 * self.strength(heads) / heads,
+        }
         return Map.of(
             _variables(fitted, exists),
             provenance(model, task, self, seed) | facts,
