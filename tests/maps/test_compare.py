@@ -7,6 +7,7 @@ import pytest
 
 from headatlas.errors import MapError
 from headatlas.maps import Comparison, Map, compare_maps
+from headatlas.maps.halves import halves
 from maps.made_maps import contrasted, effects, importances
 from small_things import gating_map
 
@@ -89,3 +90,36 @@ def test_maps_that_cannot_be_compared_are_one_sentence():
     other = Map.of({"loss": (("layer", "head"), np.zeros((6, 4)))}, {})
     with pytest.raises(MapError, match="nothing about the importance of heads: it has loss"):
         compare_maps(effects(VALUES), other)
+
+
+def test_maps_that_differ_in_noise_alone_reach_their_ceiling():
+    rng = np.random.default_rng(5)
+    truth = rng.normal(size=(30, 9))
+    one, other = (effects(truth + rng.normal(size=(4, 30, 9)), task=name) for name in "ab")
+    row = only(compare_maps(one, other))
+    assert row.reliability == pytest.approx((0.8, 0.8), abs=0.08)  # of means of four seeds
+    assert row.spearman == pytest.approx(row.ceiling, abs=0.08)
+    assert row.disattenuated_low < 1 < row.disattenuated_high
+    assert "ceiling" in compare_maps(one, other).summary()[0]
+    assert np.isnan(only(compare_maps(one, effects(truth[None], task="u"))).ceiling)
+
+
+def test_halves_of_a_probing_map_are_other_questions_and_other_seeds():
+    values = np.random.default_rng(0).random((1, 2, 3, 4))
+    parts = np.random.default_rng(1).random((4, 1, 2, 3, 4))
+    plain = importances(values)
+    data = plain.data.assign(importance_part=(("part", *plain["importance"].dims), parts))
+    sizes = np.array([[3], [1], [1], [2]])
+    data = data.assign_coords(part_examples=(("part", "function"), sizes))
+    one, other, factor = halves(Map(data, plain.provenance))
+    assert factor == 2
+    np.testing.assert_allclose(one[0], (3 * parts[0, 0, 0] + parts[2, 0, 0]) / 4)
+    np.testing.assert_allclose(other[0], (parts[1, 0, 1] + 2 * parts[3, 0, 1]) / 3)
+    assert halves(importances(values[:, :1])) is None
+
+
+def test_halves_are_equal_and_an_odd_seed_is_in_neither():
+    values = np.random.default_rng(0).random((3, 3, 4))
+    one, other, factor = halves(effects(values))
+    np.testing.assert_allclose([-one, -other], values[:2])
+    assert factor == 3

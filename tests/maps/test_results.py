@@ -9,11 +9,12 @@ from dataclasses import MISSING, fields, replace
 import pytest
 
 from headatlas.checks.results import RESULTS
-from headatlas.checks.results.functions import Claim, OrderRow, PooledStrength
+from headatlas.checks.results.functions import Claim, Order, OrderRow
 from headatlas.checks.results.gating import HeldOut
-from headatlas.checks.results.probe import Control
+from headatlas.checks.results.probe import TEXTS, VERDICTS, Control
 from headatlas.errors import StoreError
 from headatlas.stats.intervals import Change
+from headatlas.tasks.text_baseline import VIEWS
 from plots.made_up import comparison, contrast_check, function_check, gating_check, probe_report
 
 NAN = float("nan")
@@ -22,16 +23,15 @@ CHANGE = Change(0.1, NAN, math.inf)
 
 def examples():
     """One result of every class, with every field filled."""
-    held_out = HeldOut("G⁺", 1.0, 0.5, -0.1, NAN, NAN, 2, 3, 40, 0.9)
+    held_out = HeldOut("G⁺", 1.0, 0.5, -0.1, NAN, NAN, 2, 3, 40, 0.9, 10, 1.1, (0.45,), 1.0, 1.1, 2)
     return [
         replace(gating_check(), held_out=(held_out,)),
         replace(
             function_check(),
-            order=(OrderRow("a", "b", 3, CHANGE, CHANGE),),
-            strengthening_of_all=(PooledStrength(1.0, CHANGE),),
-            claims={"masking": Claim(CHANGE, None), "order": None},
+            order=Order(4, CHANGE, CHANGE, CHANGE, CHANGE, (OrderRow("a", "b", CHANGE),)),
+            claims={"masking": Claim(CHANGE, None, {"a": CHANGE}), "order": None},
         ),
-        replace(probe_report(), controls={"words": Control(0.5, 0.1, NAN, 0.2, None)}),
+        replace(probe_report(), texts={"prompt": Control(0.5, 0.1, NAN, 0.2, None)}),
         contrast_check(),
         comparison(),
         comparison(names=(None,)),
@@ -78,10 +78,26 @@ class TestResult:
                 type(result).from_dict(stored)
 
     def test_the_summary_is_plain_sentences(self, result):
-        if result.kind == "probe report":
-            result = replace(result, controls=dict.fromkeys(("words", "place"), _NO_GAIN))
         assert result.summary()
         assert all(isinstance(line, str) and "\n" not in line for line in result.summary())
 
 
-_NO_GAIN = Control(0.5, 0.0, -0.1, 0.1, None)
+def test_the_three_outcomes_of_a_comparison_have_words_of_their_own():
+    """A text that is merely not told apart from the probe is not called as good."""
+    for low, high, holds, words in (
+        (0.05, 0.2, True, None),
+        (-0.2, -0.05, False, "tells the functions apart better than the probe does"),
+        (-0.1, 0.1, None, "cannot be told from 40 questions"),
+    ):
+        texts = {"answer": Control(0.6, (low + high) / 2, low, high, holds)}
+        report = replace(probe_report(), texts=texts)
+        warned = [line for line in report.warnings() if line.startswith("text of the answer")]
+        assert [words in line for line in warned] == ([True] if words else [])
+        assert VERDICTS[holds] in report.summary()[1]
+        assert "strongest text baseline (text of the answer) reaches 60%" in report.summary()[1]
+    assert "chance is 33%, the most common function 35%" in probe_report().summary()[0]
+    assert "embeddings of the same tokens alone reach 50%" in probe_report().summary()[2]
+
+
+def test_every_view_of_the_text_has_a_name():
+    assert set(TEXTS) == set(VIEWS)

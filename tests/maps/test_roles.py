@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from headatlas.errors import MapError
-from headatlas.maps.published import PUBLISHED, published_shares
+from headatlas.maps.published import PUBLISHED
 from headatlas.maps.roles import (
     cumulative,
     role_overlap,
@@ -81,10 +81,25 @@ def test_overlaps():
     assert common.share == pytest.approx(1 / 3)
     assert common.expected == pytest.approx(1 / 3)  # 2 · 2 / 4 in common, of 3
     gates = gating_map([[[1, 1]]] * 3, [[[1, 0]], [[1, 0]], [[0, 1]]])
-    assert seed_overlap(gates, "facilitation") == pytest.approx(1 / 3)
-    assert np.isnan(seed_overlap(gates, "interference"))
+    assert seed_overlap(gates, "facilitation") == pytest.approx((1 / 3, 1 / 3))
+    assert np.isnan(seed_overlap(gates, "interference")).all()
     with pytest.raises(MapError, match="the maps are of different models: 5 and 4 heads"):
         role_overlap(one, two.isel(head=slice(0, 4)))
+
+
+def test_chance_overlap_is_of_sets_with_as_many_heads_in_every_layer():
+    """Random maps of one layer profile overlap as chance says; over all heads it would say less."""
+    rng = np.random.default_rng(0)
+    often = np.linspace(0.05, 0.9, 30)[:, None]
+    on = (rng.random((24, 30, 9)) < often).astype(float)
+    gates = gating_map(np.ones_like(on), on)
+    found = seed_overlap(gates, "facilitation")
+    assert found.share == pytest.approx(found.expected, abs=0.01)
+    density = on.mean()
+    overall = density**2 / (2 * density - density**2)
+    assert found.share > overall + 0.05
+    same = seed_overlap(gating_map(np.ones((2, 30, 9)), on[[0, 0]]), "facilitation")
+    assert same.share == 1 > same.expected + 0.3
 
 
 def test_cumulative():
@@ -95,9 +110,8 @@ def test_cumulative():
 
 def test_the_published_table():
     assert len(PUBLISHED) == 24
-    assert published_shares("meta-llama/Llama-3.2-3B-Instruct", "math", "always") == (18.3, 0.1)
-    assert published_shares("models/Llama-3.2-1B/", "syntax:icl=1", "any") == (72.1, 57.2)
-    assert published_shares("smollm2-135m", "math", "always") is None
+    assert PUBLISHED["Llama-3.2-3B-Instruct", "math", "always"] == (18.3, 0.1)
+    assert PUBLISHED["Llama-3.2-1B", "syntax", "any"] == (72.1, 57.2)
 
 
 def test_only_gating_has_roles():

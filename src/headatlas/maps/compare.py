@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import isnan, nan, sqrt
 from typing import TYPE_CHECKING, ClassVar
 
 import xarray as xr
 
 from headatlas.errors import MapError
+from headatlas.maps.halves import Halves, halves
 from headatlas.maps.importance import importance_of
 from headatlas.maps.naming import joint_name
 from headatlas.maps.result import Result
 from headatlas.stats.agreement import TOP_K, agreement_of
+from headatlas.stats.ceiling import UNKNOWN, Ceiling, ceiling_of
 
 if TYPE_CHECKING:
     from headatlas.maps.map import Map
@@ -27,6 +30,12 @@ class AgreementRow:
     subtracted, which is what is left when depth alone is not counted. `top_overlap` is the
     share of the `top_k` most important heads that both have (95 %: `top_low` … `top_high`), beside
     what chance gives.
+
+    `reliability` of the two maps is known where each was measured at least twice (split halves,
+    Spearman and Brown); `ceiling`, the root of their product, is the correlation that maps which
+    agree but for noise would have, and `disattenuated` the correlation divided by it (95 %:
+    `disattenuated_low` … `disattenuated_high`). `within_reliability` and `within_disattenuated` are
+    the same with every layer's mean subtracted. NaN where not known.
     """
 
     pair: tuple[str, str]
@@ -43,6 +52,33 @@ class AgreementRow:
     top_low: float
     top_high: float
     top_expected: float
+    reliability: tuple[float, float] = (nan, nan)
+    disattenuated: float = nan
+    disattenuated_low: float = nan
+    disattenuated_high: float = nan
+    within_reliability: tuple[float, float] = (nan, nan)
+    within_disattenuated: float = nan
+
+    @property
+    def ceiling(self) -> float:
+        """The largest correlation that the maps' own reliabilities let one expect."""
+        one, other = self.reliability
+        return sqrt(one * other) if one > 0 and other > 0 else nan
+
+    def ceiling_text(self) -> str:
+        """The ceiling and what the correlation would be without noise, in words."""
+        one, other = self.reliability
+        if isnan(one) or isnan(other):
+            return "the maps' reliability is not known"
+        known = f"reliabilities {one:.2f} and {other:.2f}"
+        if isnan(self.ceiling):
+            return f"{known}: too noisy to compare"
+        if isnan(self.disattenuated_low):
+            return f"{known}, ceiling {self.ceiling:.2f}: too noisy to say more"
+        return (
+            f"{known}, ceiling {self.ceiling:.2f}; without noise {self.disattenuated:+.2f} "
+            f"({self.disattenuated_low:+.2f} … {self.disattenuated_high:+.2f})"
+        )
 
 
 @dataclass(frozen=True)
@@ -71,8 +107,9 @@ class Comparison(Result):
         return [
             f"{' and '.join(row.pair)}{f', {row.function}' if row.function else ''}: rank "
             f"correlation {row.spearman:+.2f} ({row.low:+.2f} … {row.high:+.2f}) over {row.heads} "
-            f"heads; of the {row.top_k} most important heads they share {row.top_overlap:.0%} "
-            f"(chance {row.top_expected:.0%})"
+            f"heads ({row.ceiling_text()}); of the {row.top_k} most important heads they share "
+            f"{row.top_overlap:.0%} ({row.top_low:.0%} … {row.top_high:.0%}; chance "
+            f"{row.top_expected:.0%})"
             for row in self.rows
         ]
 
@@ -99,14 +136,11 @@ def compare_maps(one: Map, other: Map, *, top_k: int = TOP_K) -> Comparison:
 
 def compare_named(labels: Sequence[str], maps: Sequence[Map], *, top_k: int = TOP_K) -> Comparison:
     """Agreement of every pair of several maps, under the given labels."""
-    scores = [importance(head_map) for head_map in maps]
-    names = _common_functions(scores)
+    measured = [_Measured(importance(head_map), halves(head_map)) for head_map in maps]
+    names = _common_functions([each.values for each in measured])
     rows = []
     for function in names:
-        chosen = [
-            values.sel(function=function, drop=True) if "function" in values.dims else values
-            for values in scores
-        ]
+        chosen = [each.only(function) for each in measured]
         for (one, x), (other, y) in combinations(zip(labels, chosen, strict=True), 2):
             rows.append(_row((one, other), function, x, y, top_k))
     facts = [head_map.provenance for head_map in maps]
@@ -147,18 +181,60 @@ def _labels(one: Map, other: Map) -> tuple[str, str]:
     return one.name, other.name
 
 
+@dataclass(frozen=True)
+class _Measured:
+    """The importance of heads in a map, and in the two halves that it was measured from."""
+
+    values: xr.DataArray
+    halves: Halves | None
+
+    def each(self, change: Callable[[xr.DataArray], xr.DataArray]) -> _Measured:
+        both = self.halves and self.halves._replace(
+            one=change(self.halves.one), other=change(self.halves.other)
+        )
+        return _Measured(change(self.values), both)
+
+    def only(self, function: str | None) -> _Measured:
+        """One function, where there are functions."""
+        return self.each(
+            lambda values: (
+                values.sel(function=function, drop=True) if "function" in values.dims else values
+            )
+        )
+
+    def ceiling_with(self, other: _Measured) -> Ceiling:
+        if self.halves is None or other.halves is None:
+            return UNKNOWN
+        own, others = (
+            [half.transpose("layer", "head").to_numpy() for half in (each.one, each.other)]
+            for each in (self.halves, other.halves)
+        )
+        return ceiling_of(
+            self.values.to_numpy(),
+            other.values.to_numpy(),
+            (own[0], own[1]),
+            (others[0], others[1]),
+            factors=(self.halves.factor, other.halves.factor),
+        )
+
+
 def _row(
-    pair: tuple[str, str], function: str | None, x: xr.DataArray, y: xr.DataArray, top_k: int
+    pair: tuple[str, str], function: str | None, x: _Measured, y: _Measured, top_k: int
 ) -> AgreementRow:
     try:
-        x, y = xr.align(x, y, join="exact")
+        xr.align(x.values, y.values, join="exact")
     except ValueError:
+        sizes = x.values.sizes, y.values.sizes
         raise MapError(
-            f"maps of different heads cannot be compared: {x.sizes['layer']} layers × "
-            f"{x.sizes['head']} heads and {y.sizes['layer']} × {y.sizes['head']}."
+            f"maps of different heads cannot be compared: {sizes[0]['layer']} layers × "
+            f"{sizes[0]['head']} heads and {sizes[1]['layer']} × {sizes[1]['head']}."
         ) from None
-    plain = agreement_of(x.to_numpy(), y.to_numpy(), top_k=top_k)
-    within = agreement_of(*(_without_depth(values).to_numpy() for values in (x, y)), top_k=top_k)
+    inside = x.each(_without_depth), y.each(_without_depth)
+    plain, within = (
+        agreement_of(one.values.to_numpy(), other.values.to_numpy(), top_k=top_k)
+        for one, other in ((x, y), inside)
+    )
+    ceiling, ceiling_within = x.ceiling_with(y), inside[0].ceiling_with(inside[1])
     return AgreementRow(
         pair,
         function,
@@ -171,6 +247,12 @@ def _row(
         plain.top_overlap,
         *plain.top_interval,
         plain.top_expected,
+        ceiling.reliability,
+        ceiling.disattenuated,
+        ceiling.low,
+        ceiling.high,
+        ceiling_within.reliability,
+        ceiling_within.disattenuated,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from headatlas.maps.compare import Comparison
     from headatlas.maps.ranking import Ranking
+    from headatlas.maps.reliability import Reliability
 
 HEAD_DIMS = ("layer", "head")
 
@@ -146,6 +148,14 @@ class Map:
         from headatlas.maps.roles import roles
 
         return roles(self, rule, threshold)
+
+    @cached_property
+    def reliability(self) -> Reliability | None:
+        """How far a gating map can be trusted, by its own seeds and fits; `None` for other maps."""
+        from headatlas.maps.reliability import reliability
+        from headatlas.maps.roles import is_gating
+
+        return reliability(self) if is_gating(self) else None
 
     def top(self, n: int = 10) -> pd.DataFrame:
         """The `n` most important heads, each with its interval and corrected p-value.

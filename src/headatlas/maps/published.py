@@ -32,12 +32,3 @@ PUBLISHED: dict[tuple[str, str, str], tuple[float, float]] = {
     ("Llama-3.1-8B", "math", "always"): (25.3, 1.0),
     ("Llama-3.1-8B", "math", "any"): (75.0, 21.2),
 }
-
-
-def published_shares(model: str, task: str, rule: str) -> tuple[float, float] | None:
-    """The published percentages of a model (by the last part of its name), if there are some."""
-    last = model.rstrip("/").rsplit("/", 1)[-1].removeprefix("Meta-").lower()
-    for (name, of, by), values in PUBLISHED.items():
-        if (name.lower(), of, by) == (last, task.split(":")[0], rule):
-            return values
-    return None

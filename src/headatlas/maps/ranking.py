@@ -24,7 +24,7 @@ import xarray as xr
 
 from headatlas.errors import MapError
 from headatlas.maps.aggregate import between_seeds, mean_bounds, next_interval, score_bounds
-from headatlas.maps.functions import LEVEL, function_names, ranked_heads
+from headatlas.maps.functions import ALPHA, function_names, ranked_heads
 from headatlas.maps.importance import importance_of
 from headatlas.maps.order import Head, heads_by
 from headatlas.maps.roles import SCORES, THRESHOLD, require_gating, roles
@@ -73,7 +73,7 @@ def ranked_table(head_map: Map, threshold: float = THRESHOLD) -> pd.DataFrame:
     rows = table(_with_seeds(head_map), threshold)
     if "unfinished" in head_map.provenance:
         rows["p"] = np.nan  # the heads that are missing would count in the correction
-    rows["significant"] = rows["p"] <= LEVEL
+    rows["significant"] = rows["p"] <= ALPHA
     first = [name for name in STANDARD if name in rows]
     return rows[[*first, *(name for name in rows if name not in STANDARD)]]
 
@@ -83,7 +83,8 @@ def top_heads(head_map: Map, n: int = 10) -> pd.DataFrame:
     if not isinstance(n, int) or n < 1:
         raise MapError(f"the number of heads to show must be at least 1, not {n!r}.")
     table = ranked_table(head_map)
-    table = table[[name for name in table if name in (*STANDARD, "role_always", "role_any")]]
+    further = ("role_always", "role_any", "before_elbow")
+    table = table[[name for name in table if name in (*STANDARD, *further)]]
     return table[table["rank"] <= n].reset_index(drop=True)
 
 

@@ -7,14 +7,13 @@ role whose score reaches the threshold.
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import xarray as xr
 
 from headatlas.errors import MapError
-from headatlas.maps.order import Head, heads_by
-from headatlas.stats.overlap import Overlap, overlap
+from headatlas.stats.overlap import Overlap
 
 if TYPE_CHECKING:
     from headatlas.maps.map import Map
@@ -93,26 +92,46 @@ def unstable_heads(scores: Map, threshold: float = THRESHOLD) -> list[tuple[int,
 
 
 def role_overlap(one: xr.DataArray, other: xr.DataArray, threshold: float = THRESHOLD) -> Overlap:
-    """Overlap of the heads for which two scores (layer × head) reach the threshold."""
+    """Overlap of the heads for which two scores (layer × head) reach the threshold.
+
+    `expected` is what chance gives: sets with as many heads in every layer, drawn independently, so
+    that heads which gather in the same layers are not taken for the same heads. It is the expected
+    number in common as a share of the expected union.
+    """
     if one.shape != other.shape:
         raise MapError(f"the maps are of different models: {one.size} and {other.size} heads.")
     exists = np.isfinite(one.to_numpy()) & np.isfinite(other.to_numpy())
-    first, second = (_heads_above(values.where(exists), threshold) for values in (one, other))
-    return overlap(first, second, int(exists.sum()))
+    first, second = ((values.to_numpy() >= threshold) & exists for values in (one, other))
+    by_layer = first.sum(axis=1) * second.sum(axis=1) / np.maximum(exists.sum(axis=1), 1)
+    common, union = float(by_layer.sum()), float(first.sum() + second.sum() - by_layer.sum())
+    expected = common / union if union else float("nan")
+    return Overlap(int((first & second).sum()), int((first | second).sum()), expected)
 
 
-def _heads_above(values: xr.DataArray, threshold: float) -> list[Head]:
-    return heads_by(values.where(values >= threshold))
+class SeedOverlap(NamedTuple):
+    """Mean overlap (Jaccard) of two seeds' heads, and what chance gives; see `role_overlap`."""
+
+    share: float
+    expected: float
 
 
-def seed_overlap(scores: Map, variable: str, threshold: float = THRESHOLD) -> float:
-    """Mean overlap (Jaccard) of the heads above the threshold, over all pairs of seeds."""
-    values = scores[variable]
+def seed_overlap(scores: Map, variable: str, threshold: float = THRESHOLD) -> SeedOverlap:
+    """Overlap of the heads above the threshold, averaged over all pairs of seeds.
+
+    Pairs without any such head are left out; NaN if there are no others.
+    """
+    values = scores[variable].transpose("seed", "layer", "head")
     pairs = [
-        role_overlap(values.isel(seed=i), values.isel(seed=j), threshold).share
+        role_overlap(values.isel(seed=i), values.isel(seed=j), threshold)
         for i, j in combinations(range(values.sizes["seed"]), 2)
     ]
-    return float(np.nanmean(pairs)) if np.isfinite(pairs).any() else float("nan")
+    pairs = [pair for pair in pairs if pair.union]
+    if not pairs:
+        return SeedOverlap(float("nan"), float("nan"))
+    return SeedOverlap(
+        float(np.mean([pair.share for pair in pairs])),
+        float(np.mean([pair.expected for pair in pairs])),
+    )
 
 
 def cumulative(values: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:

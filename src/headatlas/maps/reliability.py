@@ -1,0 +1,223 @@
+"""How far a gating map can be trusted: do its seeds agree, and had its fits converged?"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headatlas.maps.convergence import FitConvergence, fit_convergence
+from headatlas.maps.map import HEAD_DIMS
+from headatlas.maps.roles import SCORES, require_gating, roles
+from headatlas.stats.arrays import FloatArray
+from headatlas.stats.reliability import Kappa, Reproduced, fleiss_kappa, reproduced
+
+if TYPE_CHECKING:
+    from headatlas.maps.map import Map
+
+
+MIN_SEEDS = 3
+"""Seeds from which *always* and *any* say something."""
+
+MIN_RELIABILITY = {"facilitation": 0.8, "interference": 0.6}
+"""Reliability of the mean over seeds below which a map carries a warning."""
+
+MAX_UNDECIDED = 0.2
+"""Share of pushed gates that may be neither open nor closed without a warning."""
+
+MAX_START_CORRELATION = 0.3
+"""Correlation of facilitation with the first gates that may be left without a warning."""
+
+MEANINGLESS_UNDECIDED, MEANINGLESS_START = 0.6, 0.5
+"""From here on gates have hardly left their start, and roles mean nothing."""
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """What a gating map's own seeds and fits say about it.
+
+    `scores`: how far F, N and R reproduce between seeds. `roles`: agreement of the roles of two
+    seeds beside chance (Fleiss' kappa). `fits`: per pushed fit (`plus`, `minus`) the gates that are
+    undecided or held, and how far they moved in the last quarter. `from_start`: correlation of each
+    score with the first gates, mean over seeds; `start_share`: the share of the difference between
+    seeds in F that goes with their first gates (the rest comes from the data, and from which of
+    several circuits a fit ends in).
+    """
+
+    seeds: int
+    scores: dict[str, Reproduced]
+    roles: Kappa
+    fits: dict[str, FitConvergence] = field(default_factory=dict)
+    from_start: dict[str, float] = field(default_factory=dict)
+    start_share: float = float("nan")
+
+    @property
+    def undecided(self) -> float:
+        """Share of the gates of both pushed fits that are undecided; NaN if fits are not known."""
+        return float(np.mean([fit.undecided for fit in self.fits.values()] or [np.nan]))
+
+    @property
+    def meaningless(self) -> bool:
+        """Whether gates have hardly left their start, so that roles say nothing yet."""
+        start = self.from_start.get("facilitation", 0.0)
+        return self.undecided >= MEANINGLESS_UNDECIDED or start >= MEANINGLESS_START
+
+    @property
+    def converged(self) -> bool:
+        """Whether the fits converged: few gates are undecided or still show their start."""
+        start = self.from_start.get("facilitation", 0.0)
+        return not (self.undecided > MAX_UNDECIDED or start > MAX_START_CORRELATION)
+
+    @property
+    def convergence_warnings(self) -> list[str]:
+        """What says that the fits had not converged; empty if they had."""
+        limits = self._limits_exceeded()
+        if self.meaningless:
+            return [f"roles mean nothing yet: gates have hardly left their start ({limits})"]
+        return [] if self.converged else [f"not converged: {limits}"]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader of the map must know, a sentence each; empty if all limits are kept."""
+        messages = self.convergence_warnings
+        if self.seeds < MIN_SEEDS:
+            number = f"{self.seeds} seed{'' if self.seeds == 1 else 's'}"
+            messages.append(f"{number}: too few for always and any (at least {MIN_SEEDS})")
+        low = [
+            f"{name} {self.scores[name].mean_map:.2f} (at least {least})"
+            for name, least in MIN_RELIABILITY.items()
+            if self.scores[name].mean_map < least
+        ]
+        if low:
+            messages.append(f"seeds agree too little: reliability of {', '.join(low)}")
+        return messages
+
+    def _limits_exceeded(self) -> str:
+        """Which limits of a converged map are exceeded."""
+        parts = []
+        if self.undecided > MAX_UNDECIDED:
+            most = f"at most {MAX_UNDECIDED:.0%}"
+            parts.append(f"{self.undecided:.0%} of pushed gates undecided, {most}")
+        if (start := self.from_start.get("facilitation", 0.0)) > MAX_START_CORRELATION:
+            parts.append(
+                f"correlation with the first gates {start:.2f}, at most {MAX_START_CORRELATION}"
+            )
+        return "; ".join(parts)
+
+    def sentences(self) -> list[str]:
+        """What is known, in plain words with figures."""
+        lines = []
+        if self.seeds > 1:
+            parts = [
+                f"{name} {each.mean_map:.2f} ({each.low:.2f} … {each.high:.2f})"
+                for name, each in self.scores.items()
+            ]
+            lines.append(f"reliability of the mean over {self.seeds} seeds: {', '.join(parts)}")
+            lines.append(
+                f"two seeds give a head the same role in {self.roles.agreement:.0%} of cases; "
+                f"chance gives {self.roles.chance:.0%} (kappa {self.roles.kappa:.2f})"
+            )
+        if self.fits:
+            moved = np.mean([fit.moved for fit in self.fits.values()])
+            held = np.mean([fit.held for fit in self.fits.values()])
+            lines.append(
+                f"gates neither open nor closed: {self.undecided:.0%} undecided, {held:.0%} held "
+                f"in the middle by the data; a gate moved by {moved:.3f} in the last quarter"
+            )
+            share = (
+                ""
+                if np.isnan(self.start_share)
+                else (
+                    f"; of the difference between seeds {self.start_share:.0%} goes with the first "
+                    "gates, the rest with the data and the path"
+                )
+            )
+            start = self.from_start["facilitation"]
+            lines.append(f"facilitation correlates with the first gates at {start:.2f}{share}")
+        return lines
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, as a map's provenance keeps it."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> Reliability:
+        """What `as_dict` has stored."""
+        return cls(
+            seeds=stored["seeds"],
+            scores={name: Reproduced(**each) for name, each in stored["scores"].items()},
+            roles=Kappa(**stored["roles"]),
+            fits={name: FitConvergence(**each) for name, each in stored["fits"].items()},
+            from_start=stored["from_start"],
+            start_share=stored["start_share"],
+        )
+
+
+def reliability(head_map: Map) -> Reliability:
+    """How far a gating map can be trusted, from its own seeds and fits.
+
+    >>> reliability(gates).scores["facilitation"].mean_map  # doctest: +SKIP
+    0.91
+    """
+    require_gating(head_map, 0.5)
+    if "seed" not in head_map.data.dims:
+        stored = head_map.provenance.get("reliability")
+        if stored and "seed" not in head_map.data.coords:  # over all seeds, not one of them
+            return Reliability.from_dict(stored)
+        head_map = type(head_map)(head_map.data.expand_dims("seed"), head_map.provenance)
+    values = {name: _by_seed(head_map, name) for name in SCORES}
+    words = roles(head_map, None).transpose("seed", *HEAD_DIMS).to_numpy()
+    exists = (words != "").all(0)
+    from_start, start_share = _start_dependence(head_map, values)
+    return Reliability(
+        seeds=int(head_map.data.sizes["seed"]),
+        scores={name: reproduced(each) for name, each in values.items()},
+        roles=fleiss_kappa(words[:, exists]),
+        fits=fit_convergence(head_map),
+        from_start=from_start,
+        start_share=start_share,
+    )
+
+
+def _by_seed(head_map: Map, name: str) -> FloatArray:
+    """The scores of the heads that all seeds have: seed × head."""
+    values = head_map[name].transpose("seed", *HEAD_DIMS).to_numpy()
+    flat = values.reshape(len(values), -1)
+    return np.asarray(flat[:, np.isfinite(flat).all(0)])
+
+
+def _first_gates(head_map: Map) -> FloatArray | None:
+    """The gates that the fits started from: seed × head."""
+    if "gate_path" not in head_map.data:
+        return None
+    first = head_map["gate_path"].sel(stage="free").isel(point=0)
+    flat = first.transpose("seed", *HEAD_DIMS).to_numpy().reshape(first.sizes["seed"], -1)
+    return np.asarray(flat[:, np.isfinite(flat).all(0)])
+
+
+def _start_dependence(
+    head_map: Map, values: dict[str, FloatArray]
+) -> tuple[dict[str, float], float]:
+    """`from_start` and `start_share` of a map; nothing is known without a path."""
+    start = _first_gates(head_map)
+    if start is None:
+        return {}, float("nan")
+    from_start = {
+        name: float(np.mean([_correlation(*pair) for pair in zip(start, each, strict=True)]))
+        for name, each in values.items()
+    }
+    return from_start, _share_of_start(start, values["facilitation"])
+
+
+def _share_of_start(start: FloatArray, score: FloatArray) -> float:
+    """The share of the difference between seeds that goes linearly with their first gates."""
+    if len(start) < 2:
+        return float("nan")
+    return _correlation((start - start.mean(0)).ravel(), (score - score.mean(0)).ravel()) ** 2
+
+
+def _correlation(x: FloatArray, y: FloatArray) -> float:
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return float("nan")
+    return float(np.corrcoef(x, y)[0, 1])
