@@ -6,13 +6,18 @@ import numpy as np
 import pytest
 import torch
 
-from headatlas.checks.contrast import check_contrast, holds, is_possible
-from headatlas.checks.held_out import HARD, best_seed, gate_matrix, held_out
+from headatlas.checks import held_out as held_out_module
+from headatlas.checks.gates import HARD, gate_matrix
+from headatlas.checks.held_out import (
+    SELECT_QUESTIONS,
+    THRESHOLDS,
+    best_seed,
+    choose_cut,
+    held_out,
+)
 from headatlas.checks.measure import Questions, answer
-from headatlas.checks.results.gating import Curve
-from headatlas.checks.toggling import toggle, verdicts
+from headatlas.checks.results.gating import HeldOut
 from headatlas.errors import MapError
-from headatlas.maps import Map
 from headatlas.models.edit import Edit
 from headatlas.tasks import Example, Task
 from small_things import gating_map
@@ -39,24 +44,95 @@ def test_questions_come_from_the_split_and_are_as_many_as_asked_for(tiny, task):
     assert len(answer(tiny, questions, None).logprob) == 5
 
 
+def test_questions_know_their_prefixes(tiny, task):
+    questions = Questions.of(tiny, task, "test", 0, 5, size=2)
+    assert questions.prefixes == (0, 0, 1, 1, 2)
+    first = questions.first(2)
+    assert first.names == questions.names[:4]
+    assert first.batches == questions.batches[:2]
+
+
+def as_gate(values):
+    return torch.tensor(values, dtype=torch.float32)
+
+
 def test_held_out_loss_is_that_of_the_gated_model(tiny, task):
     plus = np.random.default_rng(0).random((2, *SHAPE))
     minus = np.random.default_rng(1).random((2, *SHAPE))
     head_map = gating_map(plus, minus)
     rows = {row.gates: row for row in held_out(tiny, task, head_map, limit=8)}
-    assert list(rows) == ["untouched", "G", "G" + HARD, "G⁺", "G⁺" + HARD, "G⁻", "G⁻" + HARD]
-    questions = Questions.of(tiny, task, "test", 0, 8)
-    plain = logprobs(tiny, questions, torch.ones(SHAPE))
-    gated = [logprobs(tiny, questions, torch.tensor(p, dtype=torch.float32)) for p in plus]
-    assert rows["untouched"].loss == pytest.approx(-plain.mean(), rel=1e-5)
+    assert list(rows) == ["untouched", "G", "G⁺", "G⁺" + HARD, "G⁻", "G⁻" + HARD]
+    questions = [Questions.of(tiny, task, "test", seed, 8, 2) for seed in range(2)]
+    assert rows["G⁺"].prefixes == 4
+    plain = [logprobs(tiny, each, torch.ones(SHAPE)) for each in questions]
+    gated = [logprobs(tiny, each, as_gate(p)) for each, p in zip(questions, plus, strict=True)]
+    assert rows["untouched"].loss == pytest.approx(-np.mean(plain), rel=1e-5)
     assert rows["G⁺"].loss == pytest.approx(-np.mean(gated), rel=1e-5)
-    assert rows["G⁺"].change == pytest.approx(plain.mean() - np.mean(gated), rel=1e-4)
-    assert rows["G⁺"].better == sum(each.mean() > plain.mean() for each in gated)
-    hard = logprobs(tiny, questions, torch.tensor(minus[0] >= 0.5).float())
-    only = head_map.sel(seed=[0])
-    found = next(r for r in held_out(tiny, task, only, limit=8) if r.gates == "G⁻" + HARD)
-    assert found.loss == pytest.approx(-hard.mean(), rel=1e-5)
-    assert found.heads_on == pytest.approx((minus[0] >= 0.5).mean())
+    assert rows["G⁺"].untouched == pytest.approx(-np.mean(plain), rel=1e-5)
+    assert rows["G⁺"].change == pytest.approx(np.mean(plain) - np.mean(gated), rel=1e-4)
+    assert rows["G⁺"].better == sum(g.mean() > p.mean() for g, p in zip(gated, plain, strict=True))
+    assert rows["G⁺"].low < rows["G⁺"].change < rows["G⁺"].high
+    (_, wider) = held_out(tiny, task, head_map, names=("G⁺",), limit=8, level=0.99)
+    assert wider.low < rows["G⁺"].low
+
+
+def test_hard_gates_are_cut_where_select_questions_are_answered_best(tiny, task):
+    minus = np.random.default_rng(1).random((1, *SHAPE))
+    head_map = gating_map(minus, minus)
+    questions = Questions.of(tiny, task, "select", 0, SELECT_QUESTIONS, SELECT_QUESTIONS // 2)
+    losses = {
+        threshold: -logprobs(tiny, questions, as_gate(minus[0] >= threshold)).mean()
+        for threshold in THRESHOLDS
+    }
+    assert (THRESHOLDS[0], THRESHOLDS[-1]) == (0.05, 0.95)
+    best = min(losses, key=losses.get)
+    cut = choose_cut(tiny, task, head_map, "G⁻" + HARD, 0)
+    assert cut.loss == pytest.approx(losses[best], rel=1e-4)
+    assert losses[cut.threshold] == pytest.approx(losses[best], rel=1e-4)
+    (_, row) = held_out(tiny, task, head_map, names=("G⁻" + HARD,), limit=8)
+    assert row.thresholds == (cut.threshold,)
+    asked = Questions.of(tiny, task, "test", 0, 8, 2)
+    hard = logprobs(tiny, asked, as_gate(minus[0] >= cut.threshold))
+    assert row.loss == pytest.approx(-hard.mean(), rel=1e-4)
+    assert row.heads_on == pytest.approx((minus[0] >= cut.threshold).mean())
+    assert row.select_loss == pytest.approx(losses[best], rel=1e-4)
+
+
+def test_thresholds_that_cut_alike_are_measured_once(tiny, task, monkeypatch):
+    plus = np.where(np.arange(12).reshape(1, *SHAPE) % 3, 0.99, 0.01)
+    asked = []
+
+    def counted(*given):
+        asked.append(given)
+        return answer(*given)
+
+    monkeypatch.setattr(held_out_module, "answer", counted)
+    cut = choose_cut(tiny, task, gating_map(plus, plus), "G⁺" + HARD, 0)
+    assert cut.threshold == 0.45  # all thresholds are equally good; 0.45 comes before 0.55
+    assert len(asked) == 2  # one hard matrix, and the untouched model
+
+
+def hard_row(change, low, high, untouched=1.0):
+    return HeldOut(
+        "G⁻ (hard)", untouched + change, 0.5, change, low, high, 0, 2, 8, 0.5, 4, untouched,
+        (0.35, 0.55), 1.2, 1.0, 1,
+    )  # fmt: skip
+
+
+def test_hard_gates_work_only_within_a_quarter_of_the_untouched_loss():
+    works, fails, unsure = (
+        hard_row(*change) for change in ((0.1, 0.0, 0.25), (2, 0.3, 3), (0.1, -0.1, 0.3))
+    )
+    assert (works.works, fails.works, unsure.works) == (True, False, None)
+    assert hard_row(-0.5, -0.6, -0.4).works is True  # better is well
+    assert works.hard_sentence() == (
+        "G⁻ (hard), cut at 0.35 … 0.55: works (loss 1.100, untouched 1.000; within the bound in 1 "
+        "of 2 seeds)"
+    )
+    assert fails.hard_sentence().endswith(
+        "on select questions no threshold reached less than 1.200 (untouched 1.000)"
+    )
+    assert "may work or not" in unsure.hard_sentence()
 
 
 def test_the_best_seed_is_chosen_on_select_questions(tiny, task):
@@ -69,93 +145,7 @@ def test_the_best_seed_is_chosen_on_select_questions(tiny, task):
 def test_gates_by_name():
     head_map = gating_map(np.full((1, *SHAPE), 0.6), np.full((1, *SHAPE), np.nan))
     assert gate_matrix(head_map, "G⁺" + HARD, 0).unique().tolist() == [1.0]
+    assert gate_matrix(head_map, "G⁺" + HARD, 0, 0.65).unique().tolist() == [0.0]
     assert gate_matrix(head_map, "G⁻", 0).unique().tolist() == [1.0]  # no such heads: left alone
     with pytest.raises(MapError, match="no gates 'H': there are G, G⁺, G⁻"):
         gate_matrix(head_map, "H", 0)
-
-
-def test_toggling_switches_the_first_heads_of_each_order(tiny, task):
-    minus = np.zeros((1, *SHAPE))
-    minus[0, 1, 2], minus[0, 0, 3] = 0.9, 0.8
-    plus = np.full((1, *SHAPE), 0.7)
-    found = toggle(tiny, task, gating_map(plus, minus), limit=8, points=4)
-    curve = found.curves[0]
-    assert curve.score == "facilitation"
-    assert curve.count == 2
-    questions = Questions.of(tiny, task, "test", 0, 8)
-    off, on = torch.full(SHAPE, 0.7), torch.full(SHAPE, 0.7)
-    for head in ((1, 2), (0, 3)):
-        off[head], on[head] = 0.0, 1.0
-    difference = logprobs(tiny, questions, off) - logprobs(tiny, questions, on)
-    assert curve.end == pytest.approx(difference.mean(), rel=1e-4)
-    assert curve.low < curve.end < curve.high
-    assert curve.heads[0] == 1
-    assert curve.heads[-1] == 12
-    everything = logprobs(tiny, questions, torch.zeros(SHAPE)) - logprobs(
-        tiny, questions, torch.ones(SHAPE)
-    )
-    for each in found.curves:
-        assert each.change[0][-1] == pytest.approx(everything.mean(), rel=1e-4)
-
-
-def curves(fall, rise, flat):
-    """Curves that end at given numbers: end, low, high."""
-    ends = {"facilitation": fall, "irrelevance": flat, "interference": rise}
-    return [Curve(score, (1,), ((end[0],),), *end, 1.0) for score, end in ends.items()]
-
-
-def test_toggling_can_say_no():
-    good = verdicts(curves((-2, -3, -1), (1, 0.5, 1.5), (-0.2, -0.3, 0.1)))
-    assert good == {"facilitation": True, "interference": True, "irrelevance": True}
-    bad = verdicts(curves((-2, -4, -0.1), (-1, -2, -0.1), (-0.4, -0.5, -0.3)))
-    assert bad == {"facilitation": True, "interference": False, "irrelevance": False}
-    wrong = verdicts(curves((2, 1, 3), (1, 0.5, 2), (0.1, 0, 0.2)))
-    assert wrong == {"facilitation": False, "interference": True, "irrelevance": None}
-    vague = verdicts(curves((-2, -4, 0.1), (1, -0.1, 2), (0.0, np.nan, np.nan)))
-    assert vague == {"facilitation": None, "interference": None, "irrelevance": None}
-
-
-def test_a_contrast_can_fail():
-    assert holds(0.9, 0.6, 0.9, 0.1) is True
-    assert holds(0.9, 0.5, 0.9, 0.1) is False  # too little is kept
-    assert holds(0.9, 0.6, 0.9, 0.2) is False  # too little is forgotten
-    assert is_possible(0.9, 0.9)
-    assert not is_possible(0.9, 0.05)
-    assert holds(0.9, 0.6, 0.05, 0.0) is None
-
-
-def answered_by(model, name, gate, count=40):
-    """A task whose targets are the first token that the model gives under a gate matrix."""
-    examples = []
-    for number in range(10 * count):
-        prompt = f"{name} {number * 7919} the"
-        ids = torch.tensor([model.encode(prompt, " x").ids[: len(prompt)]])
-        with torch.no_grad(), model.editing(Edit(gate=gate)):
-            letter = model.tokenizer.decode([int(model.hf(ids).logits[0, -1].argmax())])
-        if len(letter) == 1 and letter.isascii() and letter.isprintable():
-            examples.append(Example(prompt, letter))
-        if len(examples) == count:
-            return Task.of(name, examples)
-    raise AssertionError("the model answers in no readable letters")
-
-
-def test_a_contrast_is_measured_before_and_after(tiny):
-    """The task to keep is what the gates of both seeds do, the other what the plain model does."""
-    generator = torch.Generator().manual_seed(0)
-    gates = torch.rand((2, *SHAPE), generator=generator).round()
-    plain = answered_by(tiny, "plain", torch.ones(SHAPE))
-    first = answered_by(tiny, "first", gates[0])
-    dims = ("seed", "layer", "head")
-    head_map = Map.of({"gate": (dims, gates.numpy())}, {}, {"seed": [0, 1]})
-
-    def accuracy(task, gate):
-        questions = Questions.of(tiny, task, "test", 0, 8)
-        return float(answer(tiny, questions, gate).exact.mean())
-
-    found = check_contrast(tiny, first, plain, head_map, ["x"], limit=8)
-    assert found.forget_before == 1
-    assert found.forget_after == np.mean([accuracy(plain, gate) for gate in gates]) < 1
-    assert found.retain_before == accuracy(first, None) < 1
-    assert found.retain_after == np.mean([accuracy(first, gate) for gate in gates])
-    assert found.retain_after >= 0.5  # the first seed gives every answer
-    assert (found.seeds, found.questions, found.learned_from) == (2, 8, ("x",))

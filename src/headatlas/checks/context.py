@@ -29,3 +29,8 @@ class CheckContext:
     inputs: Inputs
     keep: Keep = compute_always
     report: Report = no_report
+
+    @property
+    def level(self) -> float:
+        """The level of all intervals: higher the more often this map was looked at."""
+        return self.about.level

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
 
 from headatlas.checks.measure import Questions, answer
 from headatlas.checks.results.contrast import Contrasted
-from headatlas.stats.intervals import share_interval
+from headatlas.methods.baseline import most_common_share
+from headatlas.stats.arrays import FloatArray
+from headatlas.stats.paired_shares import PairedShares, paired_shares
 
 if TYPE_CHECKING:
     from headatlas.maps import Map
     from headatlas.models.model import Model
     from headatlas.tasks import Task
 
-FORGOTTEN = 0.8
-"""The share of its accuracy that a forgotten task loses, at least."""
+QUESTIONS_PER_PREFIX = 2
+"""Questions that follow the same demonstrations: few, since such questions are not independent."""
 
-RETAINED = 0.6
-"""The share of its accuracy that a retained task keeps, at least."""
 
-CAN_DO = 0.1
-"""Accuracy from which a model can do a task at all; guessing reaches a few percent at most."""
+class Measured(NamedTuple):
+    """One task of a pair."""
+
+    shares: PairedShares
+    by_seed: FloatArray
+    questions: int
+    prefixes: int
 
 
 def check_contrast(
@@ -34,51 +39,51 @@ def check_contrast(
     gates: Map,
     learned_from: Sequence[str],
     *,
-    limit: int = 64,
+    limit: int = 128,
 ) -> Contrasted:
-    """Measure both tasks of a pair, untouched and under the learned gates of every seed."""
-    after: dict[str, list[float]] = {"retain": [], "forget": []}
-    before: dict[str, float] = {}
-    counts = []
-    for side, task in (("retain", retain), ("forget", forget)):
-        questions = Questions.of(model, task, "test", 0, limit)
-        counts.append(len(questions.names))
-        before[side] = float(answer(model, questions, None).exact.mean())
-        for values in gates["gate"].transpose("seed", ...).to_numpy():
-            gate = torch.tensor(values, dtype=torch.float32).nan_to_num(1.0)
-            after[side].append(float(answer(model, questions, gate).exact.mean()))
-    means = (before["retain"], np.mean(after["retain"]), before["forget"], np.mean(after["forget"]))
-    retain_before, retain_after, forget_before, forget_after = (float(mean) for mean in means)
-    intervals = [share_interval(float(mean), min(counts)) for mean in means]
+    """Measure both tasks of a pair, untouched and under the learned gates of every seed.
+
+    All seeds answer the same questions after the same demonstrations as the untouched model.
+    """
+    kept, lost = (measure_side(model, task, gates, "test", limit) for task in (retain, forget))
     return Contrasted(
         retain=retain.name,
         forget=forget.name,
         learned_from=tuple(learned_from),
-        retain_before=retain_before,
-        retain_after=retain_after,
-        forget_before=forget_before,
-        forget_after=forget_after,
-        questions=min(counts),
-        seeds=len(after["retain"]),
-        retain_before_interval=intervals[0],
-        retain_after_interval=intervals[1],
-        forget_before_interval=intervals[2],
-        forget_after_interval=intervals[3],
-        possible=is_possible(retain_before, forget_before),
-        holds=holds(retain_before, retain_after, forget_before, forget_after),
+        retain_before=kept.shares.before,
+        retain_after=kept.shares.after,
+        forget_before=lost.shares.before,
+        forget_after=lost.shares.after,
+        questions=min(kept.questions, lost.questions),
+        seeds=len(kept.by_seed),
+        retain_before_interval=kept.shares.before_interval,
+        retain_after_interval=kept.shares.after_interval,
+        forget_before_interval=lost.shares.before_interval,
+        forget_after_interval=lost.shares.after_interval,
+        prefixes=min(kept.prefixes, lost.prefixes),
+        retain_by_seed=tuple(kept.by_seed.tolist()),
+        forget_by_seed=tuple(lost.by_seed.tolist()),
+        retain_correlation=kept.shares.correlation,
+        forget_correlation=lost.shares.correlation,
+        retain_chance=most_common_share(retain),
+        forget_chance=most_common_share(forget),
     )
 
 
-def is_possible(retain_before: float, forget_before: float) -> bool:
-    """Whether the untouched model can do both tasks: there is something to keep and to lose."""
-    return retain_before > CAN_DO and forget_before > CAN_DO
-
-
-def holds(
-    retain_before: float, retain_after: float, forget_before: float, forget_after: float
-) -> bool | None:
-    """Whether enough is forgotten and enough is kept; `None` if there is nothing to lose."""
-    if not is_possible(retain_before, forget_before):
-        return None
-    forgotten = forget_after <= (1 - FORGOTTEN) * forget_before
-    return forgotten and retain_after >= RETAINED * retain_before
+def measure_side(model: Model, task: Task, gates: Map, split: str, limit: int) -> Measured:
+    """Answers to the questions of a split, untouched and under the gates of every seed."""
+    questions = Questions.of(model, task, split, 0, limit, QUESTIONS_PER_PREFIX)
+    prefixes = [str(number) for number, batch in enumerate(questions.batches) for _ in batch]
+    before = answer(model, questions, None).exact
+    after = np.stack(
+        [
+            answer(model, questions, torch.tensor(gate).float().nan_to_num(1.0)).exact
+            for gate in gates["gate"].transpose("seed", ...).to_numpy()
+        ]
+    )
+    return Measured(
+        paired_shares(before, after, prefixes),
+        after.mean(axis=1),
+        len(prefixes),
+        len(questions.batches),
+    )

@@ -2,48 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from torch import Tensor
-
-from headatlas.checks.claims import pooled_masking, pooled_order, pooled_specificity
+from headatlas.checks.claims import (
+    equal_count,
+    order,
+    order_claim,
+    pooled_specificity,
+    specificity,
+)
 from headatlas.checks.context import CheckContext
-from headatlas.checks.masking import DRAWS, SHARES, Masks, mask, masking_row, order, specificity
+from headatlas.checks.masking import (
+    DRAWS,
+    SHUFFLED,
+    Masked,
+    mask,
+    pooled_masking,
+    pooled_over_shuffled,
+    shuffled_heads,
+)
 from headatlas.checks.measure import Answers
 from headatlas.checks.results.about import About
-from headatlas.checks.results.functions import Claim, FunctionCheck
+from headatlas.checks.results.functions import Claim, FunctionCheck, Strengthening
+from headatlas.checks.sizes import sizes_at_answers
 from headatlas.checks.steps import Answering, Steps, answer_steps
 from headatlas.checks.strengthening import (
-    MAIN_STRENGTH,
+    PUSH_DRAWS,
     STRENGTHS,
-    Pushed,
-    pooled_strengthening,
+    Direction,
+    choose_strength,
+    push_all,
+    strengthening_claim,
 )
-from headatlas.maps.functions import Ranked, ranked_heads
+from headatlas.maps.functions import Ranked, function_names, ranked_heads
 from headatlas.maps.order import Head
 from headatlas.methods.features import Features, Reading
 from headatlas.models.edit import Edit
+from headatlas.stats.clustered import LEVEL
 
 if TYPE_CHECKING:
     from headatlas.maps import Map
     from headatlas.models.spec import ModelSpec
     from headatlas.stats.intervals import Change
 
-Direction = Callable[[str, Sequence[Head]], Tensor]
-"""Where a function pushes some heads: layer × head × d_head, 0 at other heads."""
 
-MAX_SHARE = 1 / 3
-"""At most this share of the heads is masked: as many others must be left to draw from."""
+@dataclass(frozen=True)
+class Subject:
+    """What is checked: every function's ranked heads, the size of every head's output, the
+    directions of functions, and the heads of a probe of shuffled labels, if there is one."""
+
+    spec: ModelSpec
+    ranked: Mapping[str, Ranked]
+    sizes: Mapping[Head, float]
+    direction: Direction
+    shuffled: Mapping[str, Sequence[Head]] = field(default_factory=dict)
 
 
 def check_functions(context: CheckContext) -> FunctionCheck:
     """All causal checks of a probing map, on test questions; every pass is kept by its name."""
     model, task = context.model, context.task
-    ranked = ranked_heads(context.head_map)
     features = Features.of(task, context.inputs[Reading.name])
-    steps = Steps.of(model, task, tuple(ranked), limit=context.about.requested)
+    subject = Subject(
+        model.spec,
+        ranked_heads(context.head_map),
+        sizes_at_answers(model, features),
+        partial(features.direction, model.spec),
+        shuffled_heads(context.head_map),
+    )
+    names, limit = tuple(subject.ranked), context.about.requested
+    steps = Steps.of(model, task, names, limit)
+    select = Steps.of(model, task, names, limit, split="select")
 
     def answer(name: str, steps: Steps, edit: Edit) -> Answers:
         context.report(0, name)
@@ -51,76 +82,97 @@ def check_functions(context: CheckContext) -> FunctionCheck:
         context.report(1, name)
         return Answers.from_dict(stored)
 
-    direction = partial(features.direction, model.spec)
-    return causal_checks(model.spec, steps, ranked, direction, answer, context.about)
+    return causal_checks(subject, steps, select, answer, context.about, level=context.level)
 
 
 def function_passes(head_map: Map, draws: int = DRAWS) -> int:
-    """Number of passes over steps that a check takes."""
-    ranked = ranked_heads(head_map)
-    masked = sum(1 + len(counts_of(each)[1]) for each in ranked.values())
-    return 1 + masked * (1 + draws) + len(STRENGTHS) * len(ranked)
+    """Number of passes over steps that a check takes.
 
-
-def counts_of(ranked: Ranked, shares: Sequence[float] = SHARES) -> tuple[int, list[int]]:
-    """How many heads are masked: those before the elbow, and further numbers besides."""
-    heads = len(ranked.heads)
-    most = max(1, int(heads * MAX_SHARE))
-    main = min(max(1, ranked.elbow), most)
-    others = {min(max(1, round(share * heads)), most) for share in shares}
-    return main, sorted(others - {main})
+    One over all test and one over all select steps; per function one over all test steps, and over
+    its own test steps one with its heads masked, one for every random draw, one for a probe of
+    shuffled labels, and the pushes; over its own select steps one for every strength.
+    """
+    functions = len(function_names(head_map))
+    masks = 1 + draws + (SHUFFLED in head_map.variables)
+    pushes = 1 + PUSH_DRAWS + min(PUSH_DRAWS, functions - 1)
+    return 2 + functions * (1 + masks + len(STRENGTHS) + pushes)
 
 
 def causal_checks(
-    spec: ModelSpec,
+    subject: Subject,
     steps: Steps,
-    ranked: dict[str, Ranked],
-    direction: Direction,
+    select: Steps,
     answer: Answering,
     about: About,
     *,
     draws: int = DRAWS,
+    level: float = LEVEL,
 ) -> FunctionCheck:
     """Masking, specificity, order and strengthening, and the results for the published claims."""
     before = answer("untouched", steps, Edit())
-    masked: dict[str, Masks] = {}
-    rows, pushed = [], []
-    for name, heads in ranked.items():
-        at, own = steps.at(name), steps.only(name)
-        main, others = counts_of(heads)
-        masked[name] = mask(spec, steps, name, heads.heads[:main], before, answer, draws=draws)
-        of_function = [masking_row(name, masked[name], at, elbow=True)]
-        for count in others:
-            fewer = mask(
-                spec, own, f"{name} alone", heads.heads[:count], before.at(at), answer, draws=draws
-            )
-            of_function.append(masking_row(name, fewer, list(range(len(at))), elbow=False))
-        rows += sorted(of_function, key=lambda row: row.heads)
-        along = direction(name, heads.heads[:main])
-        for strength in STRENGTHS:
-            words = f"{name}, {main} heads, strength {strength:g}"
-            after = answer(words, own, Edit(shift=strength * along))
-            pushed.append(Pushed(name, strength, main, before.at(at), after, own.questions))
+    masked = mask_all(subject, steps, before, answer, draws=draws)
+    count, everywhere = mask_everywhere(subject, steps, answer)
+    changes = {name: answers.logprob - before.logprob for name, answers in everywhere.items()}
+    in_order = order(changes, steps, count, level)
+    kept = {each.function: each.controls.kept for each in masked}
+    untouched = answer("untouched, select", select, Edit())
+    strength, tried = choose_strength(kept, subject.direction, select, untouched, answer, level)
+    pushed = push_all(kept, subject.direction, strength, steps, before, answer)
     return FunctionCheck(
         about=about,
+        level=level,
         examples=len(steps.rows),
         questions=len(set(steps.questions)),
+        prefixes=len(set(steps.prefixes)),
         draws=draws,
-        masking=tuple(rows),
-        specificity=specificity(masked, steps),
-        order=order(masked, steps),
-        strengthening=tuple(push.row() for push in pushed),
-        strengthening_of_all=tuple(pooled_strengthening(pushed, each) for each in STRENGTHS),
+        masking=tuple(each.row(level) for each in masked),
+        specificity=specificity(everywhere, before, steps, count, level),
+        order=in_order,
+        strengthening=Strengthening(
+            strength, tried, PUSH_DRAWS, tuple(each.row(level) for each in pushed)
+        ),
         claims={
-            "masking": _claim(pooled_masking(masked, steps)),
-            "specificity": _claim(pooled_specificity(masked, steps)),
-            "order": _claim(pooled_order(masked, steps)),
-            "strengthening": _claim(pooled_strengthening(pushed, MAIN_STRENGTH).change, rises=True),
+            "masking": _harm(pooled_masking(masked, subject.spec.heads(), level)),
+            "shuffled": _harm(pooled_over_shuffled(masked, level)),
+            "specificity": _harm(pooled_specificity(changes, steps, level)),
+            "order": order_claim(in_order),
+            "strengthening": strengthening_claim(pushed, level),
         },
     )
 
 
-def _claim(change: Change | None, *, rises: bool = False) -> Claim | None:
-    if change is None:
-        return None
-    return Claim(change, change.above if rises else change.below)
+def mask_all(
+    subject: Subject, steps: Steps, before: Answers, answer: Answering, *, draws: int = DRAWS
+) -> list[Masked]:
+    """Mask the heads before every function's elbow, and heads like them, on its own steps."""
+    return [
+        mask(
+            subject.spec,
+            steps.only(name),
+            name,
+            heads.heads[: max(1, heads.elbow)],
+            subject.sizes,
+            before.at(steps.at(name)),
+            answer,
+            shuffled=subject.shuffled.get(name, ()),
+            draws=draws,
+        )
+        for name, heads in subject.ranked.items()
+    ]
+
+
+def mask_everywhere(
+    subject: Subject, steps: Steps, answer: Answering
+) -> tuple[int, dict[str, Answers]]:
+    """Mask the same number of every function's heads on all steps; the number, and the answers."""
+    count = equal_count(subject.ranked, subject.spec.heads())
+    answers = {}
+    for name, heads in subject.ranked.items():
+        edit = Edit.ablate(subject.spec, heads.heads[:count])
+        answers[name] = answer(f"{name}, {count} heads, all steps", steps, edit)
+    return count, answers
+
+
+def _harm(change: Change | None) -> Claim | None:
+    """A claim that holds if the change lies below 0."""
+    return None if change is None else Claim(change, change.below)

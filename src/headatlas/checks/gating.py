@@ -2,28 +2,56 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from headatlas.checks.context import CheckContext
 from headatlas.checks.held_out import NAMES, held_out
 from headatlas.checks.results.gating import GatingCheck
 from headatlas.checks.toggling import toggle, toggling_passes
+from headatlas.maps.reliability import reliability
+from headatlas.methods.baseline import measure_baseline
 
 if TYPE_CHECKING:
     from headatlas.maps import Map
+    from headatlas.models.model import Model
+    from headatlas.tasks import Task
+
+GAIN_QUESTIONS = 64
+"""Test questions on which the gain over other questions' targets is measured."""
+
+PER_SEED = 24
+"""Test questions of every seed, at least, where as many were requested."""
 
 
 def check_gating(context: CheckContext) -> GatingCheck:
-    """Both checks of a gating map, on test questions; toggling uses half as many per seed."""
+    """Both checks of a gating map; every seed has test questions and prefixes of its own."""
     model, task, head_map = context.model, context.task, context.head_map
-    report, keep = context.report, context.keep
-    many = context.about.requested
-    few = max(2, many // 2)
+    report, keep, level = context.report, context.keep, context.level
+    limit = questions_per_seed(context.about.requested, int(head_map.data.sizes["seed"]))
+    gain = float(keep("gain over other questions' targets", partial(_gain, model, task)))
+    settings: dict[str, Any] = {"limit": limit, "level": level, "gain": gain}
     return GatingCheck(
         about=context.about,
-        held_out=held_out(model, task, head_map, limit=many, report=report, keep=keep),
-        toggling=toggle(model, task, head_map, limit=few, report=report, keep=keep),
+        held_out=held_out(model, task, head_map, **settings, report=report, keep=keep),
+        toggling=toggle(model, task, head_map, **settings, report=report, keep=keep),
+        cautions=tuple(reliability(head_map).convergence_warnings),
     )
+
+
+def _gain(model: Model, task: Task) -> float:
+    """How much more likely the untouched model finds targets than those of other questions."""
+    measured = measure_baseline(model, task, limit=GAIN_QUESTIONS)
+    return measured.logprob - measured.shuffled_logprob
+
+
+def questions_per_seed(requested: int, seeds: int) -> int:
+    """The requested questions divided among seeds, but at most half and at least 24 in each.
+
+    >>> [questions_per_seed(64, seeds) for seeds in (1, 2, 5)], questions_per_seed(4, 1)
+    ([32, 32, 24], 2)
+    """
+    return max(2, min(requested // 2, max(PER_SEED, requested // seeds)))
 
 
 def gating_passes(head_map: Map) -> int:

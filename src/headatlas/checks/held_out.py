@@ -2,39 +2,57 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
+from headatlas.checks.gates import (
+    GATES,
+    HARD,
+    by_question,
+    closed_head_vectors,
+    gate_matrix,
+    seeds_of,
+)
 from headatlas.checks.measure import (
     Answers,
     Keep,
     Questions,
     Report,
     answer,
+    answer_as_dict,
     compute_always,
     no_report,
+    per_prefix,
 )
-from headatlas.checks.results.gating import HeldOut
-from headatlas.errors import MapError
-from headatlas.methods.replacement import replacement_vectors
-from headatlas.stats.clustered import mean_interval
+from headatlas.checks.results.gating import HeldOut, harmless_bound
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from headatlas.maps import Map
     from headatlas.models.model import Model
     from headatlas.tasks import Task
 
-GATES = {"G": "gate", "G⁺": "gate_plus", "G⁻": "gate_minus"}
-HARD = " (hard)"
-"""A hard gate is 1 where the learned one is at least 0.5, else 0."""
+NAMES = ("G", "G⁺", "G⁺" + HARD, "G⁻", "G⁻" + HARD)
+"""The gates whose loss is measured."""
 
-NAMES = tuple(name + hard for name in GATES for hard in ("", HARD))
+THRESHOLDS = tuple(round(0.05 + 0.1 * step, 2) for step in range(10))
+"""Where gates are cut to make them hard; one of these is chosen for each seed, on `select`."""
+
+SELECT_QUESTIONS = 16
+"""`select` questions on which the thresholds of a seed are compared."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The threshold of a seed's hard gates with the lowest loss on `select` questions."""
+
+    threshold: float
+    loss: float
+    untouched: float
 
 
 def held_out(
@@ -43,36 +61,85 @@ def held_out(
     gates: Map,
     *,
     names: Sequence[str] = NAMES,
-    limit: int = 64,
+    limit: int = 32,
+    level: float = 0.95,
+    gain: float = math.nan,
     report: Report = no_report,
     keep: Keep = compute_always,
 ) -> tuple[HeldOut, ...]:
-    """Compare the untouched model with G, G⁺, G⁻ and their hard versions, or some of these."""
+    """Compare the untouched model with gates made soft and hard, on test questions of each seed."""
     seeds = seeds_of(gates)
-    questions = Questions.of(model, task, "test", 0, limit)
-    answers: dict[str, list[Answers]] = {name: [] for name in names}
+    questions = {
+        seed: Questions.of(model, task, "test", seed, limit, per_prefix(limit)) for seed in seeds
+    }
+    plain: dict[int, Answers] = {}
+    answers: dict[str, dict[int, Answers]] = {name: {} for name in names}
     heads_on: dict[str, list[float]] = {name: [] for name in names}
-    plain = Answers.from_dict(keep("untouched", partial(_stored, model, questions, None)))
+    cuts: dict[str, list[Cut]] = {name: [] for name in names}
     for seed in seeds:
+        ask = partial(answer_as_dict, model, questions[seed])
+        stored = keep(f"untouched, seed {seed}", partial(ask, None))
+        plain[seed] = Answers.from_dict(stored)
         vectors = closed_head_vectors(model, task, gates, seed)
         for name in names:
-            gate = gate_matrix(gates, name, seed)
-            ask = partial(_stored, model, questions, gate, vectors)
-            answers[name].append(Answers.from_dict(keep(f"{name}, seed {seed}", ask)))
-            heads_on[name].append(_mean_gate(gates, name, seed))
+            threshold = 0.5
+            if name.endswith(HARD):
+                cuts[name].append(choose_cut(model, task, gates, name, seed, keep=keep))
+                threshold = cuts[name][-1].threshold
+            gate = gate_matrix(gates, name, seed, threshold)
+            stored = keep(f"{name}, seed {seed}", partial(ask, gate, vectors))
+            answers[name][seed] = Answers.from_dict(stored)
+            heads_on[name].append(_mean_gate(gates, name, seed, threshold))
             report(1, f"seed {seed}, {name}")
-    rows = [_row("untouched", [plain], plain, questions.names, 1.0)]
+    rows = [_row("untouched", plain, plain, questions, 1.0, [], level)]
     rows += [
-        _row(name, answers[name], plain, questions.names, float(np.mean(heads_on[name])))
-        for name in names
+        _row(name, answers[name], plain, questions, float(np.mean(on)), cuts[name], level, gain)
+        for name, on in heads_on.items()
     ]
     return tuple(rows)
 
 
-def _stored(
-    model: Model, questions: Questions, gate: Tensor | None, vectors: Tensor | None = None
-) -> dict[str, list[float]]:
-    return answer(model, questions, gate, vectors).as_dict()
+def choose_cut(
+    model: Model, task: Task, gates: Map, name: str, seed: int, *, keep: Keep = compute_always
+) -> Cut:
+    """The best threshold of a seed's hard gates, beside the untouched model."""
+    threshold, loss = best_threshold(model, task, gates, name, seed, keep=keep)
+
+    def untouched() -> float:
+        return -float(answer(model, _select_questions(model, task), None).logprob.mean())
+
+    return Cut(threshold, loss, keep("untouched, select", untouched))
+
+
+def _select_questions(model: Model, task: Task) -> Questions:
+    return Questions.of(model, task, "select", 0, SELECT_QUESTIONS, SELECT_QUESTIONS // 2)
+
+
+def best_threshold(
+    model: Model, task: Task, gates: Map, name: str, seed: int, *, keep: Keep = compute_always
+) -> tuple[float, float]:
+    """The threshold with the lowest loss on `select` questions, and that loss.
+
+    Of equally good thresholds it is the one nearest to 0.5.
+    """
+    questions = _select_questions(model, task)
+
+    def losses() -> list[float]:
+        vectors = closed_head_vectors(model, task, gates, seed)
+        matrices = [gate_matrix(gates, name, seed, threshold) for threshold in THRESHOLDS]
+        measured: dict[bytes, float] = {}  # a gap between gates makes several thresholds alike
+        for matrix in matrices:
+            key = matrix.numpy().tobytes()
+            if key not in measured:
+                found = answer(model, questions, matrix, vectors)
+                measured[key] = -float(found.logprob.mean())
+        return [measured[matrix.numpy().tobytes()] for matrix in matrices]
+
+    by_threshold = dict(
+        zip(THRESHOLDS, keep(f"thresholds of {name}, seed {seed}", losses), strict=True)
+    )
+    best = min(THRESHOLDS, key=lambda each: (by_threshold[each], abs(each - 0.5)))
+    return best, by_threshold[best]
 
 
 def best_seed(
@@ -89,7 +156,9 @@ def best_seed(
     losses: dict[int, float] = {}
     for seed in seeds_of(gates):
         vectors = closed_head_vectors(model, task, gates, seed)
-        answers = answer(model, questions, gate_matrix(gates, name, seed), vectors)
+        hard = name.endswith(HARD)
+        threshold = best_threshold(model, task, gates, name, seed)[0] if hard else 0.5
+        answers = answer(model, questions, gate_matrix(gates, name, seed, threshold), vectors)
         losses[seed] = -float(answers.logprob.mean())
         report(1, f"seed {seed}")
     return min(losses, key=lambda seed: losses[seed])
@@ -97,49 +166,42 @@ def best_seed(
 
 def _row(
     name: str,
-    answers: list[Answers],
-    plain: Answers,
-    questions: tuple[str, ...],
+    answers: dict[int, Answers],
+    plain: dict[int, Answers],
+    questions: dict[int, Questions],
     heads_on: float,
+    cuts: Sequence[Cut],
+    level: float,
+    gain: float = math.nan,
 ) -> HeldOut:
-    logprob = np.stack([each.logprob for each in answers])  # seed question
-    change = plain.logprob - logprob
-    low, high = mean_interval(change.mean(0), questions)
+    losses = by_question(questions, {seed: -each.logprob for seed, each in answers.items()})
+    before = by_question(questions, {seed: -each.logprob for seed, each in plain.items()})
+    added = by_question(
+        questions, {seed: plain[seed].logprob - each.logprob for seed, each in answers.items()}
+    )
+    change, untouched = added.change(level), before.seed_means
+    bounds = np.array([harmless_bound(loss, gain) for loss in untouched])
     return HeldOut(
         gates=name,
-        loss=float(-logprob.mean()),
-        accuracy=float(np.mean([each.exact for each in answers])),
-        change=float(change.mean()),
-        low=low,
-        high=high,
-        better=int((change.mean(1) < 0).sum()),
+        loss=float(losses.seed_means.mean()),
+        accuracy=float(np.mean([each.exact.mean() for each in answers.values()])),
+        change=change.mean,
+        low=change.low,
+        high=change.high,
+        better=int((added.seed_means < 0).sum()),
         seeds=len(answers),
-        questions=len(questions),
+        questions=min(len(each.names) for each in questions.values()),
         heads_on=heads_on,
+        prefixes=min(len(each.batches) for each in questions.values()),
+        untouched=float(untouched.mean()),
+        thresholds=tuple(cut.threshold for cut in cuts),
+        select_loss=float(np.mean([cut.loss for cut in cuts])) if cuts else float("nan"),
+        select_untouched=float(np.mean([cut.untouched for cut in cuts])) if cuts else float("nan"),
+        working=int((added.seed_means <= bounds).sum()) if cuts else 0,
+        gain=gain,
     )
 
 
-def gate_matrix(gates: Map, name: str, seed: int) -> Tensor:
-    """A learned gate matrix by its short name (`G⁺`, `G⁻ (hard)`); missing heads are open."""
-    short = name.removesuffix(HARD)
-    if short not in GATES:
-        raise MapError(f"no gates '{name}': there are {', '.join(GATES)}, each also with '{HARD}'.")
-    values = gates[GATES[short]].sel(seed=seed).to_numpy()
-    gate = torch.tensor(values, dtype=torch.float32).nan_to_num(1.0)
-    return (gate >= 0.5).float() if name.endswith(HARD) else gate
-
-
-def closed_head_vectors(model: Model, task: Task, gates: Map, seed: int) -> Tensor | None:
-    """What replaced closed heads in the fits of a map: the same vectors, or `None` for zero."""
-    settings = gates.provenance.get("settings", {})
-    return replacement_vectors(model, task, settings.get("replacement", "zero"), seed)
-
-
-def seeds_of(gates: Map) -> list[int]:
-    """The seeds of a map."""
-    return [int(seed) for seed in gates["seed"].to_numpy()]
-
-
-def _mean_gate(gates: Map, name: str, seed: int) -> float:
+def _mean_gate(gates: Map, name: str, seed: int, threshold: float) -> float:
     existing = np.isfinite(gates[GATES[name.removesuffix(HARD)]].sel(seed=seed).to_numpy())
-    return float(gate_matrix(gates, name, seed).numpy()[existing].mean())
+    return float(gate_matrix(gates, name, seed, threshold).numpy()[existing].mean())

@@ -42,9 +42,9 @@ def _reading(head_map: Map) -> tuple[Reading]:
 
 
 CHECKS: dict[str, CheckKind] = {
-    "gating": CheckKind(is_gating, GatingCheck, check_gating, gating_passes),
+    "gating": CheckKind(is_gating, GatingCheck, check_gating, gating_passes, version=2),
     "functions": CheckKind(
-        is_probing, FunctionCheck, check_functions, function_passes, inputs=_reading
+        is_probing, FunctionCheck, check_functions, function_passes, version=2, inputs=_reading
     ),
     "probe": CheckKind(
         is_probing, ProbeReport, check_probe, lambda _: 1, suffix=".probe", inputs=_reading

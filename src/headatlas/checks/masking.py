@@ -1,164 +1,143 @@
-"""Do a function's heads matter for it? Mask them, and as many random heads, and compare."""
+"""Do a function's heads matter for it? Mask them, and heads like them, and compare."""
 
 from __future__ import annotations
 
-import math
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headatlas.checks.controls import matched_heads
-from headatlas.checks.measure import Answers, FloatArray
-from headatlas.checks.results.functions import MaskingRow, OrderRow, Specificity
+from headatlas.checks.compared import Compared, pooled_difference
+from headatlas.checks.controls import Controls, overlap_correlation
+from headatlas.checks.measure import Answers
+from headatlas.checks.results.functions import MaskingRow
 from headatlas.checks.steps import Answering, Steps
-from headatlas.maps.order import Head
+from headatlas.errors import HeadAtlasError
+from headatlas.maps.order import Head, heads_by
 from headatlas.models.edit import Edit
+from headatlas.stats.clustered import LEVEL
 from headatlas.stats.intervals import Change, mean_change
-from headatlas.tasks.functions import HIGH_ORDER, LOW_ORDER
 
 if TYPE_CHECKING:
+    from headatlas.maps import Map
     from headatlas.models.spec import ModelSpec
 
-SHARES = (0.02, 0.07)
-"""Shares of all heads that are masked, besides the heads before the elbow."""
+DRAWS = 16
+"""Number of draws of random heads."""
 
-DRAWS = 4
+SHUFFLED = "shuffled_importance"
+"""The variable of a map that holds what a probe of shuffled labels finds important."""
 
 
 @dataclass(frozen=True)
-class Masks:
-    """Answers to the same steps: untouched, with the chosen heads masked, and with random ones.
+class Masked:
+    """A function's own steps with its heads masked, with random heads, and with the heads that a
+    probe of shuffled labels finds most important, if these are known."""
 
-    `controls` has one entry per random draw. The methods take the numbers of the steps that count.
-    """
+    function: str
+    controls: Controls
+    size_ratio: float
+    compared: Compared
+    shuffled: Answers | None
 
-    heads: tuple[Head, ...]
-    questions: tuple[str, ...]
-    before: Answers
-    chosen: Answers
-    controls: tuple[Answers, ...]
+    def over_shuffled(self, level: float = LEVEL) -> Change | None:
+        """How much more the function's heads do than those of a probe of shuffled labels."""
+        if self.shuffled is None:
+            return None
+        values = self.compared.after.logprob - self.shuffled.logprob
+        return mean_change(values, self.compared.clusters, level=level)
 
-    def change(self, what: str, at: Sequence[int] | None = None) -> Change:
-        """What masking the chosen heads does."""
-        values = getattr(self.chosen, what) - getattr(self.before, what)
-        return _change(values, self.questions, at, bounded=what == "exact")
-
-    def control(self, what: str, at: Sequence[int] | None = None) -> float:
-        """What masking random heads does, on average."""
-        return float(_pick(self.controls_change(what), at).mean())
-
-    def difference(self, what: str, at: Sequence[int] | None = None) -> Change:
-        """How much more than random heads the chosen ones do."""
-        values = getattr(self.chosen, what) - getattr(self.before, what)
-        controls = self.controls_change(what)
-        return _change(values, self.questions, at, controls, bounded=what == "exact")
-
-    def controls_change(self, what: str) -> FloatArray:
-        """What masking random heads does to every step: draw × step."""
-        before = getattr(self.before, what)
-        return np.stack([getattr(each, what) - before for each in self.controls])
+    def row(self, level: float = LEVEL) -> MaskingRow:
+        """All numbers of the function."""
+        compared, before = self.compared, self.compared.before
+        difference = compared.difference("logprob", level)
+        shuffled = None
+        if self.shuffled is not None:
+            shuffled = float(np.mean(self.shuffled.logprob - before.logprob))
+        return MaskingRow(
+            function=self.function,
+            heads=len(self.controls.kept),
+            chosen=len(self.controls.kept) + len(self.controls.left_out),
+            short_layers=tuple(sorted({layer for layer, _ in self.controls.left_out})),
+            size_ratio=self.size_ratio,
+            examples=len(before.logprob),
+            change=compared.change("logprob", level),
+            controls=compared.draw_means("logprob"),
+            difference=difference,
+            shuffled=shuffled,
+            over_shuffled=self.over_shuffled(level),
+            accuracy=float(before.exact.mean()),
+            accuracy_change=compared.change("exact", level),
+            accuracy_control=float(np.mean(compared.draw_means("exact"))),
+            accuracy_difference=compared.difference("exact", level),
+            holds=difference.below,
+        )
 
 
 def mask(
     spec: ModelSpec,
     steps: Steps,
-    name: str,
-    heads: Sequence[Head],
+    function: str,
+    chosen: Sequence[Head],
+    sizes: Mapping[Head, float],
     before: Answers,
     answer: Answering,
     *,
+    shuffled: Sequence[Head] = (),
     draws: int = DRAWS,
-) -> Masks:
-    """Mask heads (gate 0 at all positions), then `draws` times layer-matched random others."""
-    rng = random.Random(f"controls {name} {len(heads)}")
-    label = f"{name}, {len(heads)} heads"
-    chosen = answer(f"{label} masked", steps, Edit.ablate(spec, heads))
-    controls = []
-    for number in range(1, draws + 1):
-        others = matched_heads(heads, list(spec.heads()), rng)
-        controls.append(answer(f"{label}, random {number}", steps, Edit.ablate(spec, others)))
-    return Masks(tuple(heads), steps.questions, before, chosen, tuple(controls))
-
-
-def masking_row(function: str, masks: Masks, at: list[int], *, elbow: bool) -> MaskingRow:
-    """What masking a function's heads does to the function's own steps."""
-    difference = masks.difference("logprob", at)
-    return MaskingRow(
-        function=function,
-        heads=len(masks.heads),
-        elbow=elbow,
-        examples=len(at),
-        draws=len(masks.controls),
-        change=masks.change("logprob", at),
-        control=masks.control("logprob", at),
-        difference=difference,
-        accuracy=float(masks.before.exact[at].mean()),
-        accuracy_change=masks.change("exact", at),
-        accuracy_control=masks.control("exact", at),
-        accuracy_difference=masks.difference("exact", at),
-        holds=difference.below,
+) -> Masked:
+    """Mask a function's heads (gate 0 at all positions) on its own steps, then `draws` times random
+    others like them, then as many of the `shuffled` ones (the most important first) if given."""
+    rng = random.Random(f"controls {function} {len(chosen)}")
+    controls = Controls.of(chosen, spec.heads(), sizes, rng, draws)
+    if not controls.kept:
+        raise HeadAtlasError(
+            f"the heads of '{function}' cannot be compared with others: their layers have none."
+        )
+    label = f"{function}, {len(controls.kept)} heads"
+    after = answer(f"{label} masked", steps, Edit.ablate(spec, controls.kept))
+    random_heads = tuple(
+        answer(f"{label}, random {number}", steps, Edit.ablate(spec, draw))
+        for number, draw in enumerate(controls.draws, 1)
     )
+    of_shuffled = None
+    if shuffled:
+        most = shuffled[: len(controls.kept)]
+        of_shuffled = answer(f"{label}, shuffled labels", steps, Edit.ablate(spec, most))
+    compared = Compared(steps.clusters, before, after, random_heads, controls.variance_ratio)
+    return Masked(function, controls, controls.size_ratio(sizes), compared, of_shuffled)
 
 
-def specificity(masked: dict[str, Masks], steps: Steps) -> Specificity:
-    """Mask the heads of function A, measure function B: everything as tables A × B."""
-    places = [steps.at(name) for name in masked]
-    rows = masked.values()
-    return Specificity(
-        functions=tuple(masked),
-        heads=tuple(len(masks.heads) for masks in rows),
-        accuracy_change=tuple(
-            tuple(masks.change("exact", at).mean for at in places) for masks in rows
-        ),
-        change=tuple(tuple(masks.change("logprob", at) for at in places) for masks in rows),
-        difference=tuple(tuple(masks.difference("logprob", at) for at in places) for masks in rows),
-    )
+def pooled_masking(masked: Sequence[Masked], heads: Sequence[Head], level: float = LEVEL) -> Change:
+    """Over all steps: how much more their own function's heads do than random ones.
 
-
-def order(masked: dict[str, Masks], steps: Steps) -> tuple[OrderRow, ...]:
-    """Mask each low-order function's heads, measure every high-order function, and all of them.
-
-    Functions that are not among the eight have no order.
+    Functions that share heads are not independent: their sets count as correlated as they overlap.
     """
-    high = [name for name in masked if name in HIGH_ORDER]
-    rows = []
-    for name in (name for name in masked if name in LOW_ORDER):
-        for measured in [*([each] for each in high), *([high] if len(high) > 1 else [])]:
-            at = steps.at(*measured)
-            rows.append(
-                OrderRow(
-                    masked=name,
-                    measured=measured[0] if len(measured) == 1 else "high order",
-                    heads=len(masked[name].heads),
-                    change=masked[name].change("logprob", at),
-                    difference=masked[name].difference("logprob", at),
-                )
-            )
-    return tuple(rows)
+    correlation = overlap_correlation([each.controls.kept for each in masked], heads)
+    return pooled_difference([each.compared for each in masked], "logprob", level, correlation)
 
 
-def _pick(values: FloatArray, at: Sequence[int] | None) -> FloatArray:
-    return values if at is None else values[..., list(at)]
+def pooled_over_shuffled(masked: Sequence[Masked], level: float = LEVEL) -> Change | None:
+    """Over all steps: how much more their own function's heads do than those of a probe of shuffled
+    labels; functions are draws, with a variance of their own."""
+    pairs = [(each.compared, each.shuffled) for each in masked if each.shuffled is not None]
+    if not pairs:
+        return None
+    values = [compared.after.logprob - other.logprob for compared, other in pairs]
+    clusters = [cluster for compared, _ in pairs for cluster in compared.clusters]
+    shares = np.array([len(some) for some in values]) / len(clusters)
+    means = [float(some.mean()) for some in values]
+    between = float(np.std(means, ddof=1)) if len(means) > 1 else float("nan")
+    extra_se = between * float(np.sqrt(np.sum(shares**2)))
+    return mean_change(np.concatenate(values), clusters, extra_se, len(means) - 1, level=level)
 
 
-def _change(
-    values: FloatArray,
-    questions: Sequence[str],
-    at: Sequence[int] | None = None,
-    controls: FloatArray | None = None,
-    *,
-    bounded: bool = False,
-) -> Change:
-    """Mean and interval of values (step) minus those of random draws (draw × step)."""
-    values = _pick(values, at)
-    named = list(questions) if at is None else [questions[i] for i in at]
-    if controls is None:
-        return mean_change(values, named, bounded=bounded)
-    controls = _pick(controls, at)
-    draws = len(controls)
-    extra_se = float(controls.mean(1).std(ddof=1)) / math.sqrt(draws) if draws > 1 else 0.0
-    values = values - controls.mean(0)
-    return mean_change(values, named, extra_se, max(draws - 1, 1), bounded=bounded)
+def shuffled_heads(head_map: Map) -> dict[str, list[Head]]:
+    """Every function's heads by their mean importance for a probe of shuffled labels, the most
+    important first; empty for a map without such a probe."""
+    if SHUFFLED not in head_map.variables:
+        return {}
+    mean = head_map.aggregate("mean", skip_missing=True)[SHUFFLED]
+    return {str(name): heads_by(mean.sel(function=name)) for name in mean["function"].to_numpy()}

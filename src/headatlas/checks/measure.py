@@ -12,13 +12,16 @@ from torch import Tensor
 
 from headatlas.methods.encoding import encode_examples, encode_fitting
 from headatlas.models.edit import Edit
+from headatlas.stats.arrays import FloatArray
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model
     from headatlas.models.tokens import Tokens
     from headatlas.tasks import Task
 
-FloatArray = np.ndarray[Any, Any]
+
+PER_PREFIX = 4
+"""Questions after one few-shot prefix: more of them would say little that is new."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,16 @@ class Questions:
         if not names:
             encode_examples(model, task, task.prompts(split, seed, limit))  # raises: nothing fits
         return cls(tuple(batches), tuple(names))
+
+    @property
+    def prefixes(self) -> tuple[int, ...]:
+        """The number of every question's prefix, that is of its batch."""
+        return tuple(number for number, batch in enumerate(self.batches) for _ in batch)
+
+    def first(self, prefixes: int) -> Questions:
+        """The questions after the first few prefixes."""
+        batches = self.batches[:prefixes]
+        return Questions(batches, self.names[: sum(map(len, batches))])
 
 
 @dataclass(frozen=True)
@@ -83,6 +96,22 @@ def compute_always(name: str, compute: Callable[[], Any]) -> Any:
 
 def no_report(steps: int, words: str) -> None:
     """A `Report` that nobody reads."""
+
+
+def per_prefix(questions: int) -> int:
+    """How many questions follow one prefix: few enough that there are several prefixes.
+
+    >>> [per_prefix(count) for count in (2, 8, 32)]
+    [1, 2, 4]
+    """
+    return min(PER_PREFIX, max(1, questions // 4))
+
+
+def answer_as_dict(
+    model: Model, questions: Questions, gate: Tensor | None, replacement: Tensor | None = None
+) -> dict[str, list[float]]:
+    """What `answer` gives, as plain data to be kept."""
+    return answer(model, questions, gate, replacement).as_dict()
 
 
 @torch.no_grad()

@@ -1,31 +1,42 @@
-"""Ordered toggling: do heads do what their scores say?
+"""Ordered toggling: do heads do what their scores say, and more than other heads would?
 
 Heads are sorted by a score. Starting from G⁺, the first k of them are set to 0, and separately to
 1; the curve is log P(target | set to 0) − log P(target | set to 1). It falls for facilitation,
-stays near 0 for irrelevance, and rises for interference until the interfering heads run out (Nam
-et al., arXiv 2505.13737).
+stays near 0 for irrelevance, and rises for interference (Nam et al., arXiv 2505.13737). Toggling
+many heads ruins a model whichever they are, so every curve has a band: the same with other heads of
+the same layers and of similar output size. Verdicts compare the two at a fixed number of heads.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headatlas.checks.held_out import closed_head_vectors, gate_matrix, seeds_of
+from headatlas.checks.gates import by_question, closed_head_vectors, gate_matrix, seeds_of
 from headatlas.checks.measure import (
     Keep,
     Questions,
     Report,
     answer,
+    answer_as_dict,
     compute_always,
     no_report,
+    per_prefix,
 )
-from headatlas.checks.results.gating import Curve, Toggling
-from headatlas.maps.order import Head, heads_by
-from headatlas.maps.roles import SCORES, THRESHOLD
-from headatlas.stats.clustered import mean_se
+from headatlas.checks.orders import POINTS, ToggleOrder, curve_points, draws_per_seed
+from headatlas.checks.results.gating import Curve, Toggling, harmless_bound
+from headatlas.checks.sizes import sizes_on_task
+from headatlas.checks.verdicts import verdict
+from headatlas.maps.order import Head
+from headatlas.maps.roles import SCORES
+from headatlas.stats.arrays import FloatArray
+from headatlas.stats.intervals import Change
+from headatlas.stats.nested import MIN_SEEDS
+from headatlas.stats.random_sets import draw_variance, set_variance
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,12 +45,13 @@ if TYPE_CHECKING:
     from headatlas.models.model import Model
     from headatlas.tasks import Task
 
-MAX_SHARE_OF_FALL = 0.15
-"""How much of facilitation's fall the curve of irrelevance may reach and still count as flat."""
+UNKNOWN = Change(math.nan, math.nan, math.nan)
 
-POINTS = 6
-CURVE_QUESTIONS = 8
-"""Questions per seed at the points of a curve."""
+Measure = Callable[[str, int, Sequence[Head], Questions], FloatArray]
+"""Toggles heads of a seed and gives a number per question; the name identifies the pass."""
+
+Moved = tuple[dict[int, FloatArray], dict[int, FloatArray]]
+"""By seed: what the chosen heads do (question), and what random ones do (draw × question)."""
 
 
 def toggle(
@@ -48,70 +60,141 @@ def toggle(
     gates: Map,
     *,
     limit: int = 32,
-    points: int = POINTS,
+    level: float = 0.95,
+    gain: float = math.nan,
     report: Report = no_report,
     keep: Keep = compute_always,
 ) -> Toggling:
     """Toggle heads in the order of each score, on test questions that differ between seeds.
 
-    The ends are measured with `limit` questions per seed; the points before, which no verdict
-    depends on, with at most `CURVE_QUESTIONS` of them.
+    The point of the verdict is measured with `limit` questions per seed, the others with those
+    after the first prefix, or after the first two if there are fewer than three seeds.
     """
     seeds = seeds_of(gates)
-    grid = _grid(int(np.isfinite(gates["facilitation"].isel(seed=0)).sum()), points)
-    questions = {seed: Questions.of(model, task, "test", seed, limit) for seed in seeds}
-    few = min(limit, CURVE_QUESTIONS)
-    curve_questions = {seed: Questions.of(model, task, "test", seed, few) for seed in seeds}
+    draws = draws_per_seed(len(seeds))
+    questions = {
+        seed: Questions.of(model, task, "test", seed, limit, per_prefix(limit)) for seed in seeds
+    }
     vectors = {seed: closed_head_vectors(model, task, gates, seed) for seed in seeds}
+    stored = keep("output sizes", lambda: list(sizes_on_task(model, task).items()))
+    sizes = {(int(layer), int(head)): float(size) for (layer, head), size in stored}
+
+    def measure(name: str, seed: int, heads: Sequence[Head], some: Questions) -> FloatArray:
+        start = gate_matrix(gates, "G⁺", seed)
+        toggled = partial(_toggled, model, some, start, heads, vectors[seed])
+        moved = np.array(keep(f"{name}, {len(some.names)} questions", toggled))
+        report(1, name)
+        return moved
+
     curves = []
     for score in SCORES:
-        change, by_question, counts = [], [], []
-        for seed in seeds:
-            line = []
-            count = int((gates[score].sel(seed=seed) >= THRESHOLD).sum())
-            ordered = heads_by(gates[score].sel(seed=seed))
-            points_of_seed = [*((k, curve_questions[seed]) for k in grid), (count, questions[seed])]
-            for k, batch in points_of_seed:
-                gate = gate_matrix(gates, "G⁺", seed)
-                toggled = partial(_toggled, model, batch, gate, ordered[:k], vectors[seed])
-                name = f"{score}, seed {seed}, {k} heads, {len(batch.names)} questions"
-                moved = np.array(keep(name, toggled))
-                line.append(float(moved.mean()))
-                report(1, f"{score}, seed {seed}, {k} heads")
-            change.append(line[:-1])
-            counts.append(count)
-            by_question.append((moved, questions[seed].names))
-        ends = [float(difference.mean()) for difference, _ in by_question]
-        concerned = [each for each, count in zip(by_question, counts, strict=True) if count]
-        low, high = _interval(ends, concerned)
-        lines = tuple(tuple(line) for line in change)
-        end, heads = float(np.mean(ends)), float(np.mean(counts))
-        curves.append(Curve(score, tuple(grid), lines, end, low, high, heads))
-    fewest = min(len(batch.names) for batch in questions.values())
-    return Toggling(len(seeds), fewest, tuple(curves), verdicts(curves))
+        orders = {
+            seed: ToggleOrder.of(gates[score].sel(seed=seed), sizes, draws, f"{score}, seed {seed}")
+            for seed in seeds
+        }
+        curves.append(_curve(score, orders, list(sizes), questions, measure, level))
+    loss = _untouched_loss(model, questions, keep)
+    return Toggling(
+        seeds=len(seeds),
+        questions=min(len(each.names) for each in questions.values()),
+        prefixes=min(len(each.batches) for each in questions.values()),
+        draws=draws,
+        level=level,
+        untouched=loss,
+        curves=tuple(curves),
+        holds={curve.score: verdict(curve, harmless_bound(loss, gain)) for curve in curves},
+        gain=gain,
+    )
 
 
-def verdicts(curves: list[Curve]) -> dict[str, bool | None]:
-    """Whether F falls, N rises and R stays flat beside F's fall; `None` if inconclusive."""
-    by_score = {curve.score: curve for curve in curves}
-    fall, rise, flat = (by_score[s] for s in ("facilitation", "interference", "irrelevance"))
-    falls, rises = _has_sign(fall, -1), _has_sign(rise, 1)
-    small = bool(abs(flat.end) <= MAX_SHARE_OF_FALL * abs(fall.end))
-    return {
-        "facilitation": falls,
-        "interference": rises,
-        "irrelevance": small if falls and flat.count else None,
-    }
+def _curve(
+    score: str,
+    orders: dict[int, ToggleOrder],
+    heads: list[Head],
+    questions: dict[int, Questions],
+    measure: Measure,
+    level: float,
+) -> Curve:
+    """Toggle the first heads of every seed, and their partners, at all points of the curve."""
+    left_out = float(np.mean([order.left_out for order in orders.values()]))
+    count = float(np.mean([len(order.heads) for order in orders.values()])) + left_out
+    orders = {seed: order for seed, order in orders.items() if order.heads}
+    if not orders:
+        return Curve(score, 0, (), (), (), 0, UNKNOWN, UNKNOWN, UNKNOWN, count, left_out)
+    most = max(len(order.heads) for order in orders.values())
+    numbers, fixed = curve_points(score, len(heads), most)
+    few = 1 if len(orders) >= MIN_SEEDS else 2
+    points = []
+    for number in numbers:
+        first = {seed: order.first(number) for seed, order in orders.items()}
+        asked = {
+            seed: questions[seed] if number == fixed else questions[seed].first(few)
+            for seed in orders
+        }
+        points.append(_move(score, first, asked, measure))
+    at = numbers.index(fixed)
+    own, control, difference = _changes(
+        points[at], {seed: order.first(fixed) for seed, order in orders.items()}, heads,
+        questions, level,
+    )  # fmt: skip
+    toggled = [np.mean([min(k, len(order.heads)) for order in orders.values()]) for k in numbers]
+    lines = [[moved.mean() for moved in chosen.values()] for chosen, _ in points]
+    bands = [np.concatenate([each.mean(1) for each in random.values()]) for _, random in points]
+    return Curve(
+        score=score,
+        seeds=len(orders),
+        heads=tuple(float(number) for number in toggled),
+        change=tuple(map(tuple, np.array(lines).T.tolist())),
+        controls=tuple(map(tuple, np.array(bands).T.tolist())),
+        verdict_at=at,
+        own=own,
+        control=control,
+        difference=difference,
+        count=count,
+        left_out=left_out,
+    )
 
 
-def _has_sign(curve: Curve, sign: int) -> bool | None:
-    if curve.low > 0 or curve.high < 0:
-        return bool(curve.end * sign > 0)
-    return None
+def _move(
+    score: str, orders: dict[int, ToggleOrder], questions: dict[int, Questions], measure: Measure
+) -> Moved:
+    """Toggle the heads of every seed's order, and those of every draw."""
+    chosen, random = {}, {}
+    for seed, order in orders.items():
+        name = f"{score}, seed {seed}, {len(order.heads)} heads"
+        chosen[seed] = measure(name, seed, order.heads, questions[seed])
+        draws = [
+            measure(f"{name}, random {number}", seed, others, questions[seed])
+            for number, others in enumerate(order.draws, 1)
+        ]
+        random[seed] = np.stack(draws)
+    return chosen, random
+
+
+def _changes(
+    moved: Moved,
+    orders: dict[int, ToggleOrder],
+    heads: list[Head],
+    questions: dict[int, Questions],
+    level: float,
+) -> tuple[Change, Change, Change]:
+    """What the chosen heads do, what random ones do, and the difference, with their intervals."""
+    chosen, random = moved
+    asked = {seed: questions[seed] for seed in orders}
+    mean = {seed: draws.mean(0) for seed, draws in random.items()}
+    beyond = {seed: chosen[seed] - mean[seed] for seed in orders}
+    effects = np.stack([draws.mean(1) for draws in random.values()])  # seed draw
+    own, controls = zip(*(order.indicators(heads) for order in orders.values()), strict=True)
+    spread = set_variance(np.stack(own), np.stack(controls), effects)
+    return (
+        by_question(asked, chosen).change(level),
+        by_question(asked, mean).change(level, [draw_variance(effects)]),
+        by_question(asked, beyond).change(level, [spread]),
+    )
 
 
 def _toggled(
-    model: Model, questions: Questions, start: Tensor, heads: list[Head], vectors: Tensor | None
+    model: Model, questions: Questions, start: Tensor, heads: Sequence[Head], vectors: Tensor | None
 ) -> list[float]:
     """Log-probability of every question with some heads at 0 minus that with them at 1."""
     off, on = start.clone(), start.clone()
@@ -122,31 +205,16 @@ def _toggled(
     return moved
 
 
-def _interval(
-    ends: list[float], by_question: list[tuple[Any, tuple[str, ...]]]
-) -> tuple[float, float]:
-    """95 % interval of the mean over seeds and questions: the variances of both add up."""
-    from scipy.stats import t
-
-    if not by_question:
-        return float("nan"), float("nan")
-    values = np.concatenate([difference for difference, _ in by_question])
-    names = [name for _, questions in by_question for name in questions]
-    variance = mean_se(values, names) ** 2
-    df = len(set(names)) - 1
-    if len(ends) > 1:
-        variance += mean_se(np.array(ends), [str(i) for i in range(len(ends))]) ** 2
-        df = min(df, len(ends) - 1)
-    half_width = float(t.ppf(0.975, df)) * float(np.sqrt(variance))
-    mean = float(np.mean(ends))
-    return mean - half_width, mean + half_width
+def _untouched_loss(model: Model, questions: dict[int, Questions], keep: Keep) -> float:
+    """The loss of the untouched model on the questions of the toggling."""
+    losses = []
+    for seed, some in questions.items():
+        stored = keep(f"untouched, seed {seed}", partial(answer_as_dict, model, some, None))
+        losses.append(-np.mean(stored["logprob"]))
+    return float(np.mean(losses))
 
 
-def _grid(heads: int, points: int) -> list[int]:
-    """Numbers of heads to toggle, from one to all, evenly on a logarithmic scale."""
-    return sorted({int(k) for k in np.geomspace(1, heads, points).round()})
-
-
-def toggling_passes(gates: Map, points: int = POINTS) -> int:
+def toggling_passes(gates: Map) -> int:
     """How often `toggle` reports, at most."""
-    return len(SCORES) * int(gates.data.sizes["seed"]) * (points + 1)
+    seeds = int(gates.data.sizes["seed"])
+    return len(SCORES) * seeds * POINTS * (1 + draws_per_seed(seeds))

@@ -7,17 +7,23 @@ from typing import ClassVar
 
 from headatlas.maps.naming import joint_name
 from headatlas.maps.result import Result
+from headatlas.stats.ability import Ability, ability_by_accuracy
+from headatlas.stats.intervals import Change
+from headatlas.stats.paired_shares import Interval, PairedShares
+from headatlas.stats.retention import FORGOTTEN, RETAINED
 
-Interval = tuple[float, float]
+HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "cannot be told"
+IMPOSSIBLE = "the model cannot do both"
 
 
 @dataclass(frozen=True)
 class Contrasted(Result):
     """Accuracy (exact targets) of a pair of tasks on test questions, untouched and under the gates.
 
-    Means over seeds; 95 % intervals over questions. `possible`: the untouched model can do both
-    tasks, so there is something to keep and to lose. `holds`: enough is forgotten and enough is
-    kept (`None` if the pair is not possible).
+    `…_after` are means over seeds, `…_by_seed` the seeds' own; `…_interval` are 95 % intervals over
+    questions, clustered by the demonstrations they follow, and over seeds (with one seed they speak
+    of its gates alone). `…_correlation` is that of before and after; `…_chance` what always giving
+    the task's most common target reaches. Verdicts are read from these numbers.
     """
 
     kind: ClassVar[str] = "contrasted pair"
@@ -35,8 +41,62 @@ class Contrasted(Result):
     retain_after_interval: Interval
     forget_before_interval: Interval
     forget_after_interval: Interval
-    possible: bool
-    holds: bool | None
+    prefixes: int | None = None
+    retain_by_seed: tuple[float, ...] = ()
+    forget_by_seed: tuple[float, ...] = ()
+    retain_correlation: float = 0.0
+    forget_correlation: float = 0.0
+    retain_chance: float = 0.0
+    forget_chance: float = 0.0
+
+    @property
+    def possible(self) -> bool:
+        """Whether the untouched model can do both tasks: there is something to keep and to lose."""
+        sides = (
+            (self.retain_before_interval[0], self.retain_chance),
+            (self.forget_before_interval[0], self.forget_chance),
+        )
+        return all(ability_by_accuracy(low, chance) is Ability.CAN_DO for low, chance in sides)
+
+    @property
+    def retained_margin(self) -> Change:
+        """Retained accuracy after − 0.6 · before, with its interval: above 0 is enough."""
+        return PairedShares(
+            self.retain_before,
+            self.retain_after,
+            self.retain_before_interval,
+            self.retain_after_interval,
+            self.retain_correlation,
+        ).compare(RETAINED)
+
+    @property
+    def forgotten_margin(self) -> Change:
+        """Forgotten accuracy after − 0.2 · before, with its interval: below 0 is enough."""
+        return PairedShares(
+            self.forget_before,
+            self.forget_after,
+            self.forget_before_interval,
+            self.forget_after_interval,
+            self.forget_correlation,
+        ).compare(1 - FORGOTTEN)
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether enough is kept and enough is forgotten; `None` if the intervals cannot tell, or
+        if the model cannot do both tasks."""
+        if not self.possible:
+            return None
+        sides = (self.retained_margin.above, self.forgotten_margin.below)
+        if False in sides:
+            return False
+        return True if all(sides) else None
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in words."""
+        if not self.possible:
+            return IMPOSSIBLE
+        return {True: HOLDS, False: FAILS, None: UNKNOWN}[self.holds]
 
 
 @dataclass(frozen=True)
@@ -58,7 +118,12 @@ class ContrastCheck(Result):
         return joint_name(self.maps)
 
     def summary(self) -> list[str]:
-        """How many pairs hold."""
-        possible = [pair for pair in self.contrasts if pair.possible]
-        holding = sum(bool(pair.holds) for pair in possible)
-        return [f"holds for {holding} of {len(possible)} pairs that the model can do"]
+        """How many of the pairs that the model can do hold, how many do not, and what is open."""
+        possible = [pair.verdict for pair in self.contrasts if pair.possible]
+        if not possible:
+            return ["the model can do both tasks of none of these pairs"]
+        return [
+            f"holds for {possible.count(HOLDS)} of {len(possible)} pairs that the model can do; "
+            f"does not hold for {possible.count(FAILS)}, cannot be told for "
+            f"{possible.count(UNKNOWN)}"
+        ]

@@ -2,19 +2,50 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from math import isnan, nan
 from typing import ClassVar
 
-from headatlas.checks.results.about import MapCheck
+from headatlas.checks.results.about import MapCheck, percent
+from headatlas.stats.intervals import Change
+from headatlas.stats.nested import MIN_SEEDS
 
-EXPECTED = {"facilitation": "falls", "interference": "rises", "irrelevance": "stays flat"}
+HARMLESS = 0.25
+"""The share of the untouched model's loss, or of what it knows, that a harmless change may cost."""
+
+
+def harmless_bound(untouched: float, gain: float = nan) -> float:
+    """The change of the loss (nats per token) up to which nothing that matters is lost.
+
+    A quarter of the untouched loss; or of the untouched model's `gain` over the targets of other
+    questions, where that is known and less.
+
+    >>> harmless_bound(2.0), harmless_bound(2.0, 0.4)
+    (0.5, 0.1)
+    """
+    return HARMLESS * (untouched if isnan(gain) else min(untouched, gain))
+
+
+EXPECTED = {
+    "facilitation": "falls more than with random heads without the role",
+    "interference": "rises, and more than with random heads without the role",
+    "irrelevance": "stays within the harmless bound",
+}
 """What log P(target) does for a true map when the heads of a score are switched off."""
+
+NOT_CONVERGED = "the map has not converged"
 
 
 @dataclass(frozen=True)
 class HeldOut:
     """Loss (nats per token) and accuracy of a gate matrix on test questions, against the untouched
-    model: means over seeds, 95 % intervals over questions. `better` seeds have a lower loss."""
+    model on the same questions: means over seeds. `change` of the loss has an interval from `low`
+    to `high`. `better` seeds have a lower loss.
+
+    Hard gates are 1 from a threshold on, else 0. `thresholds` (one per seed) are those with the
+    lowest loss on `select` questions: `select_loss` on average, against `select_untouched`. They
+    work if the loss is at most `bound` above that of the untouched model; it is in `working` seeds.
+    """
 
     gates: str
     loss: float
@@ -26,43 +57,135 @@ class HeldOut:
     seeds: int
     questions: int
     heads_on: float
+    prefixes: int = 0
+    untouched: float = float("nan")
+    thresholds: tuple[float, ...] = ()
+    select_loss: float = float("nan")
+    select_untouched: float = float("nan")
+    working: int = 0
+    gain: float = nan
+
+    @property
+    def lowers(self) -> bool | None:
+        """Whether the loss is surely lower than that of the untouched model; `None` if unsure."""
+        return Change(self.change, self.low, self.high).below
+
+    @property
+    def bound(self) -> float:
+        """The change of the loss up to which gates do no harm."""
+        return harmless_bound(self.untouched, self.gain)
+
+    @property
+    def works(self) -> bool | None:
+        """Whether the loss is surely within the bound, or lower; `None` if it cannot be told."""
+        if self.high <= self.bound:
+            return True
+        return False if self.low > self.bound else None
+
+    def hard_sentence(self) -> str:
+        """Whether hard gates are a working circuit, or how near to one the best threshold comes."""
+        losses = f"loss {self.loss:.3f}, untouched {self.untouched:.3f}"
+        cut = f"cut at {_range(self.thresholds)}"
+        works = f"within the bound in {self.working} of {self.seeds} seeds"
+        found = {
+            True: f"works ({losses}; {works})",
+            False: f"does NOT work ({losses}; {works}): on select questions no threshold reached "
+            f"less than {self.select_loss:.3f} (untouched {self.select_untouched:.3f})",
+            None: f"may work or not ({losses}, change {self.low:+.3f} … {self.high:+.3f}, bound "
+            f"{self.bound:+.3f}; {works})",
+        }
+        return f"{self.gates}, {cut}: {found[self.works]}"
+
+
+def _range(numbers: tuple[float, ...]) -> str:
+    low, high = min(numbers), max(numbers)
+    return f"{low:.2f}" if low == high else f"{low:.2f} … {high:.2f}"
 
 
 @dataclass(frozen=True)
 class Curve:
-    """The toggling curve of a score.
+    """The toggling curve of a score, over the `seeds` in which heads have it.
 
-    `heads[i]` heads are toggled at a point; `change` is seed × point. `end` is the change with all
-    heads toggled whose score reaches the threshold, `count` of them on average; its 95 % interval
-    allows for the seeds and for the questions.
+    At point i, `heads[i]` heads are toggled on average; `change` is seed × point and `controls`
+    draw × point, the draws of matched random heads of all seeds. The verdict is read at the point
+    `verdict_at` (a tenth of the model's heads; all that have the role for irrelevance): `own` is
+    the change with the chosen heads, `control` the mean of the controls, `difference` the first
+    minus the second. `count` heads have the role on average; `left_out` of these are never toggled,
+    since no other head of their layer is left to compare them with.
     """
 
     score: str
-    heads: tuple[int, ...]
+    seeds: int
+    heads: tuple[float, ...]
     change: tuple[tuple[float, ...], ...]
-    end: float
-    low: float
-    high: float
+    controls: tuple[tuple[float, ...], ...]
+    verdict_at: int
+    own: Change
+    control: Change
+    difference: Change
     count: float
+    left_out: float
+
+    def seeds_within(self, bound: float) -> int:
+        """In how many seeds the change at the point of the verdict lies within a bound."""
+        return sum(abs(seed[self.verdict_at]) <= bound for seed in self.change)
+
+    @property
+    def toggled(self) -> float:
+        """The number of heads at the point of the verdict, on average."""
+        return self.heads[self.verdict_at] if self.heads else 0.0
 
 
 @dataclass(frozen=True)
 class Toggling:
-    """Toggling curves of a map, and whether they have the signs that the scores predict.
+    """Toggling curves of a map beside those of matched random heads, and what they say.
 
-    `holds` has an entry per score: `None` where it is inconclusive (no heads of that role, an
-    interval that contains 0, or no fall to compare with).
+    Every seed has `questions` test questions of its own, after `prefixes` few-shot prefixes, and
+    `draws` sets of random heads. `untouched` is the loss of the untouched model on these questions,
+    `gain` how much more likely (nats per token) it finds targets than those of other questions.
+    `holds` has an entry per score: `None` where it cannot be told (no heads of that role, too few
+    others to compare with, or an interval that allows for both).
     """
 
     seeds: int
     questions: int
+    prefixes: int
+    draws: int
+    level: float
+    untouched: float
     curves: tuple[Curve, ...]
     holds: dict[str, bool | None]
+    gain: float = nan
+
+    @property
+    def bound(self) -> float:
+        """The change of log P (nats per token), up or down, that counts as harmless."""
+        return harmless_bound(self.untouched, self.gain)
+
+    @property
+    def scope(self) -> str:
+        """What the intervals allow for."""
+        return interval_scope(self.seeds, self.level)
+
+
+def interval_scope(seeds: int, level: float) -> str:
+    """What an interval allows for: other seeds only where there are enough of them.
+
+    >>> interval_scope(1, 0.95)
+    '95 % intervals over prefixes, questions and draws, for this seed only'
+    """
+    if seeds >= MIN_SEEDS:
+        return f"{percent(level)} intervals over seeds, prefixes, questions and draws"
+    which = "this seed" if seeds == 1 else "these seeds"
+    return f"{percent(level)} intervals over prefixes, questions and draws, for {which} only"
 
 
 @dataclass(frozen=True)
 class GatingCheck(MapCheck):
     """Held-out loss under the learned gates, and ordered toggling.
+
+    `cautions` say why the map cannot be trusted yet: if there are any, no score is reported to
+    hold.
 
     >>> atlas.check(gates).toggling.holds["facilitation"]  # doctest: +SKIP
     True
@@ -73,20 +196,67 @@ class GatingCheck(MapCheck):
 
     held_out: tuple[HeldOut, ...]
     toggling: Toggling
+    cautions: tuple[str, ...] = field(default_factory=tuple)
+
+    def __post_init__(self) -> None:
+        if self.cautions:
+            unsure: dict[str, bool | None] = {
+                score: False if held is False else None
+                for score, held in self.toggling.holds.items()
+            }
+            object.__setattr__(self, "toggling", replace(self.toggling, holds=unsure))
 
     def summary(self) -> list[str]:
-        """What toggling found, a sentence per score."""
-        return [self._sentence(curve) for curve in self.toggling.curves]
+        """What was found: cautions, a sentence per score, one per hard circuit, and G⁺."""
+        found = self.toggling
+        draws = max(len(curve.controls) for curve in found.curves)
+        how = (
+            f"look {self.about.look}: {found.scope}; {found.questions} questions after "
+            f"{found.prefixes} prefixes per seed, {draws} draws of random heads"
+        )
+        cautions = [f"{NOT_CONVERGED}: {caution}" for caution in self.cautions]
+        hard = [row.hard_sentence() for row in self.held_out if row.thresholds]
+        scores = [self._sentence(curve) for curve in found.curves]
+        return [*cautions, how, *scores, *self._plus(), *hard]
+
+    def _plus(self) -> list[str]:
+        words = {True: "surely lowers", False: "surely RAISES", None: "may lower or raise"}
+        return [
+            f"G⁺ {words[row.lowers]} the loss on test questions: {row.change:+.3f} "
+            f"({row.low:+.3f} … {row.high:+.3f})"
+            for row in self.held_out
+            if row.gates == "G⁺"
+        ]
 
     def _sentence(self, curve: Curve) -> str:
-        start = f"toggling {curve.count:.0f} heads by {curve.score}:"
         if not curve.count:
-            return f"{start} there are none"
-        found = f"{curve.end:+.2f} nats ({curve.low:+.2f} … {curve.high:+.2f})"
+            return f"toggling heads by {curve.score}: there are none"
+        start = f"toggling {curve.toggled:.0f} of {curve.count:.0f} heads by {curve.score}:"
+        if curve.left_out:
+            start = f"{start[:-1]} ({curve.left_out:.0f} have no other head to compare with):"
+        if not curve.toggled:
+            return f"{start} cannot be told"
+        if curve.seeds < self.toggling.seeds:
+            start = f"{start[:-1]} in {curve.seeds} of {self.toggling.seeds} seeds"
+            start += ", with an interval for these only:" if curve.seeds < MIN_SEEDS else ":"
+        found = f"{_words(curve.own)} nats, random heads {curve.control.mean:+.2f}, difference "
+        found += _words(curve.difference)
+        if curve.score == "irrelevance":
+            bound = self.toggling.bound
+            found += (
+                f", harmless up to {bound:.2f}: in {curve.seeds_within(bound)} of {curve.seeds}"
+            )
+            found += " seeds"
         expected = EXPECTED[curve.score]
+        held = self.toggling.holds[curve.score]
+        unsure = NOT_CONVERGED if self.cautions else "cannot be told"
         verdicts = {
             True: f"{expected}, as expected of a true map",
             False: f"NOT as expected: it {expected} for a true map",
-            None: "inconclusive",
+            None: unsure,
         }
-        return f"{start} {found}: {verdicts[self.toggling.holds[curve.score]]}"
+        return f"{start} {found}: {verdicts[held]}"
+
+
+def _words(change: Change) -> str:
+    return f"{change.mean:+.2f} ({change.low:+.2f} … {change.high:+.2f})"

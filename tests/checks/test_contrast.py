@@ -1,0 +1,161 @@
+"""Contrast: measured before and after, and judged by intervals."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from headatlas.checks.contrast import QUESTIONS_PER_PREFIX, check_contrast
+from headatlas.checks.measure import Questions, answer
+from headatlas.checks.results import ContrastCheck
+from headatlas.checks.results.contrast import FAILS, HOLDS, IMPOSSIBLE, UNKNOWN, Contrasted
+from headatlas.maps import Map
+from headatlas.models.edit import Edit
+from headatlas.stats.paired_shares import paired_shares
+from headatlas.tasks import Example, Task
+
+SHAPE = (3, 4)
+ONES = torch.ones(SHAPE)
+
+
+def letters(model, prompts, gate):
+    """What the model says next, after prompts of one length."""
+    ids = torch.tensor([model.encode(prompt, " x").ids[: len(prompt)] for prompt in prompts])
+    with torch.no_grad(), model.editing(Edit(gate=gate)):
+        return [model.tokenizer.decode([each]) for each in model.hf(ids).logits[:, -1].argmax(-1)]
+
+
+def answered(model, name, gate=ONES, *, same=True, count=40):
+    """A task whose answers are the untouched model's, and the same, or not, under the gates."""
+    prompts = [f"{name} {number * 7919:07d} the" for number in range(1000)]
+    given, changed = letters(model, prompts, ONES), letters(model, prompts, gate)
+    examples = [
+        Example(prompt, letter)
+        for prompt, letter, other in zip(prompts, given, changed, strict=True)
+        if letter.isascii() and letter.isprintable() and (letter == other) == same
+    ]
+    assert len(examples) >= count
+    return replace(Task.of(name, examples), splits={"test": tuple(examples[:count])})
+
+
+def map_of(gates):
+    return Map.of(
+        {"gate": (("seed", "layer", "head"), gates.numpy())}, {}, {"seed": list(range(len(gates)))}
+    )
+
+
+@pytest.fixture(scope="module")
+def half_off():
+    """Gates of two seeds that differ a little."""
+    first = torch.rand(SHAPE, generator=torch.Generator().manual_seed(0)).round()
+    second = first.clone()
+    second[0, 0] = 1 - second[0, 0]
+    return torch.stack([first, second])
+
+
+def test_a_contrast_is_measured_before_and_after(tiny, half_off):
+    everything = answered(tiny, "plain")
+    differing = answered(tiny, "other", half_off[0], same=False)
+
+    def accuracy(task, gate):
+        questions = Questions.of(tiny, task, "test", 0, 8, QUESTIONS_PER_PREFIX)
+        return float(answer(tiny, questions, gate).exact.mean())
+
+    found = check_contrast(tiny, everything, differing, map_of(half_off), ["x"], limit=8)
+    assert found.retain_before == found.forget_before == 1
+    assert found.retain_by_seed == tuple(accuracy(everything, gate) for gate in half_off)
+    assert found.retain_after == np.mean(found.retain_by_seed) < 1
+    assert found.forget_by_seed[0] == 0  # the first seed gives no answer
+    assert found.forget_after == accuracy(differing, half_off[1]) / 2
+    assert (found.seeds, found.questions, found.prefixes) == (2, 8, 4)
+    assert found.learned_from == ("x",)
+    targets = [each.target for split in everything.splits.values() for each in split]
+    assert found.retain_chance == max(map(targets.count, targets)) / 40
+
+
+def test_gates_that_keep_one_and_forget_the_other_hold_and_random_ones_do_not(tiny):
+    gate = ONES.clone()
+    gate[1, :2] = 0
+    gates = gate.expand(3, *SHAPE)
+    unchanged = answered(tiny, "ab", gate)
+    changed = answered(tiny, "xy", gate, same=False)
+    found = check_contrast(tiny, unchanged, changed, map_of(gates), [])
+    assert found.possible
+    assert (found.holds, found.verdict) == (True, HOLDS)
+    backwards = check_contrast(tiny, changed, unchanged, map_of(gates), [])
+    assert (backwards.holds, backwards.verdict) == (False, FAILS)
+    untouched = check_contrast(tiny, unchanged, changed, map_of(torch.ones(3, *SHAPE)), [])
+    assert untouched.holds is False
+    one, two = (answered(tiny, name) for name in ("kl", "mn"))
+    random = torch.rand((3, *SHAPE), generator=torch.Generator().manual_seed(1))
+    for pair in ((one, two), (two, one), (unchanged, changed)):
+        assert check_contrast(tiny, *pair, map_of(random), []).holds is not True
+
+
+def judged(retain_before, retain_after, forget_before, forget_after, seeds=3, number=64):
+    """A pair judged from answers with these shares of right ones, the same in every seed."""
+    clusters = [str(i // 2) for i in range(number)]
+    order = np.random.default_rng(0).permutation(number)
+
+    def shares(before, after):
+        rights = [(order < round(share * number)).astype(float) for share in (before, after)]
+        return paired_shares(rights[0], np.stack([rights[1]] * seeds), clusters)
+
+    kept, lost = shares(retain_before, retain_after), shares(forget_before, forget_after)
+    return Contrasted(
+        "a", "b", (), kept.before, kept.after, lost.before, lost.after, number, seeds,
+        kept.before_interval, kept.after_interval, lost.before_interval, lost.after_interval,
+        retain_correlation=kept.correlation, forget_correlation=lost.correlation,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "verdict"),
+    [
+        ((0.9, 0.9, 0.9, 0.0), HOLDS),
+        ((0.9, 0.2, 0.9, 0.0), FAILS),  # too little is kept
+        ((0.9, 0.9, 0.9, 0.5), FAILS),  # too little is forgotten
+        ((0.9, 0.6, 0.9, 0.0), UNKNOWN),  # kept by its point value, 0.54, alone
+        ((0.9, 0.9, 0.9, 0.15), UNKNOWN),  # forgotten by its point value, 0.18, alone
+        ((0.9, 0.9, 0.9, 0.2), UNKNOWN),
+        ((0.9, 0.1, 0.9, 0.18), FAILS),  # one side is enough to fail
+        ((0.9, 0.9, 0.1, 0.0), IMPOSSIBLE),
+        ((0.1, 0.1, 0.9, 0.0), IMPOSSIBLE),
+    ],
+)
+def test_verdicts_come_from_intervals(accuracies, verdict):
+    assert judged(*accuracies).verdict == verdict
+
+
+def test_seeds_that_differ_leave_a_pair_open():
+    clusters = [str(i // 2) for i in range(64)]
+    before = np.ones(64)
+    kept = paired_shares(before, np.stack([np.ones(64), np.ones(64), np.zeros(64)]), clusters)
+    same = judged(0.95, 0.95, 0.95, 0.0)
+    assert same.holds is True
+    mixed = replace(same, retain_after=kept.after, retain_after_interval=kept.after_interval)
+    assert kept.after > 0.6
+    assert (mixed.holds, mixed.verdict) == (None, UNKNOWN)
+
+
+def test_the_summary_counts_every_verdict():
+    pairs = [judged(*each) for each in ((0.9, 0.9, 0.9, 0), (0.9, 0.2, 0.9, 0), (0.9, 0.6, 0.9, 0))]
+    check = ContrastCheck("m", ("map",), (*pairs, judged(0.9, 0.9, 0.05, 0)))
+    assert check.summary() == [
+        "holds for 1 of 3 pairs that the model can do; does not hold for 1, cannot be told for 1"
+    ]
+    nothing = ContrastCheck("m", ("map",), (judged(0.9, 0.9, 0.05, 0),))
+    assert nothing.summary() == ["the model can do both tasks of none of these pairs"]
+    assert ContrastCheck.from_dict(json.loads(json.dumps(check.as_dict()))) == check
+
+
+def test_a_pair_stored_without_seeds_and_prefixes_is_judged_by_its_intervals():
+    """Two seeds' point values said that this holds; 41 questions cannot tell."""
+    stored = judged(0.9, 0.6, 0.9, 0.0, number=41).as_dict()
+    new = ("prefixes", "retain_by_seed", "forget_by_seed", "retain_chance", "forget_chance")
+    old = {key: value for key, value in stored.items() if key not in new}
+    assert Contrasted.from_dict(old | {"possible": True, "holds": True}).holds is None
