@@ -12,8 +12,16 @@ from headatlas.checks.results import (
     GatingCheck,
     ProbeReport,
 )
-from headatlas.checks.results.functions import MaskingRow, Specificity, StrengtheningRow
+from headatlas.checks.results.functions import (
+    MaskingRow,
+    Order,
+    Specificity,
+    Strengthening,
+    StrengtheningRow,
+    TriedStrength,
+)
 from headatlas.checks.results.gating import Curve, Toggling
+from headatlas.checks.results.probe import Control
 from headatlas.maps import Comparison, Map
 from headatlas.maps.compare import AgreementRow
 from headatlas.maps.roles import SCORES
@@ -59,11 +67,27 @@ def gating_map(layers=5, heads=9, seeds=2, task="math", **facts):
     )
 
 
-def probing_map(names=FUNCTIONS, layers=8, heads=9, seeds=2, **facts):
+def trusted_map(**facts):
+    """A gating map that has nothing to say against itself: gates are decided, seeds agree."""
+    made = gating_map(seeds=3, **facts)
+    rng = np.random.default_rng(2)
+    plus, minus = (
+        np.tile(np.where(rng.random((5, 9)) < 0.5, 0.01, 0.99), (3, 1, 1)) for _ in range(2)
+    )
+    path = made.data["gate_path"].copy()
+    for stage, gates in (("plus", plus), ("minus", minus)):
+        path.loc[{"stage": stage, "point": 2}] = gates
+    dims = ("seed", "layer", "head")
+    scores = {"facilitation": minus, "interference": 1 - plus, "irrelevance": plus * (1 - minus)}
+    changed = {name: (dims, values) for name, values in scores.items()}
+    return Map(made.data.assign(changed | {"gate_path": path}), made.provenance)
+
+
+def probing_map(names=FUNCTIONS, layers=8, heads=9, seeds=2, p=1.0, **facts):
     values = np.random.default_rng(0).gamma(0.3, 0.001, (len(names), seeds, layers, heads))
     dims = ("function", "seed", "layer", "head")
     return Map.of(
-        {"importance": (dims, values), "importance_p": (dims, np.ones_like(values))},
+        {"importance": (dims, values), "importance_p": (dims, np.full_like(values, p))},
         {"model": "owner/model", "task": "cognition", "method": "probing", **facts},
         {"function": list(names), "seed": range(seeds)},
     )
@@ -74,53 +98,71 @@ def change(mean, half_width=0.1):
 
 
 def gating_check(task="math"):
-    """Two seeds, three points; two heads have each role."""
+    """Two seeds, three points, two draws of random heads; the verdict is read at two heads."""
     curves = tuple(
-        Curve(score, (1, 2, 4), ((0.0, -1.0, -2.0), (0.0, -2.0, -3.0)), -1.5, -2.0, -1.0, 2.0)
+        Curve(
+            score, 2, (1.0, 2.0, 4.0), ((0.0, -1.0, -2.0), (0.0, -2.0, -3.0)),
+            ((0.0, -0.5, -1.0), (0.0, 0.5, -2.0)), 1, change(-1.5, 0.5), change(0.0), change(-1.5),
+            5.0, 1.0,
+        )
         for score in SCORES
-    )
+    )  # fmt: skip
     holds = dict.fromkeys(SCORES, None)
-    return GatingCheck(About("map", "hash", "model", task, 40), (), Toggling(2, 40, curves, holds))
+    toggling = Toggling(2, 40, 10, 8, 0.95, 2.0, curves, holds)
+    return GatingCheck(About("map", "hash", "model", task, 40), (), toggling)
 
 
 def function_check(names=FUNCTIONS[:3]):
-    """Masking k heads costs 0.2 k more than random ones; own heads matter most; pushing by s
-    changes log P by s."""
+    """Masking costs 1 more than random heads, which cost 0.1 ± 0.05; own heads matter most; pushing
+    helps by 0.5, and 0.4 more than random directions do."""
     none = change(0.0)
     masking = [
         MaskingRow(
-            name, k, k == 5, 9, 4, change(-0.2 * k - 0.1), -0.1, change(-0.2 * k),
-            0.5, none, 0.0, none, True,
+            name, 5, 6, (2,), 0.9, 9, change(-1.1), (-0.15, -0.1, -0.05), change(-1.0),
+            -0.3, change(-0.8), 0.5, none, 0.0, none, True,
         )
         for name in names
-        for k in (1, 5)
     ]  # fmt: skip
     table = tuple(tuple(change(-0.5 * (one == other) - 0.05) for other in names) for one in names)
-    counts = tuple(range(1, len(names) + 1))
-    pushed = [
-        StrengtheningRow(name, 2, strength, change(strength), 0.5, none)
+    order = Order(4, change(-0.8), change(-1.2), change(0.4), change(0.3), ())
+    pushed = tuple(
+        StrengtheningRow(name, 5, 9, change(0.5), change(0.4), change(0.2), 0.5, none)
         for name in names
-        for strength in (1.0, -1.0)
-    ]
+    )
     return FunctionCheck(
-        ABOUT, 90, 40, 4, tuple(masking), Specificity(tuple(names), counts, (), table, table),
-        (), tuple(pushed), (), {},
+        ABOUT, 0.95, 90, 40, 0, 3, tuple(masking),
+        Specificity(tuple(names), 4, table, (), (1,) * len(names), 0.01, 0.02),
+        order, Strengthening(0.5, (TriedStrength(0.5, change(0.3)),), 3, pushed), {},
     )  # fmt: skip
 
 
 def probe_report():
     """Three functions; the last has no example."""
     confusion = ((0.75, 0.25, 0.0), (0.5, 0.5, 0.0), (float("nan"),) * 3)
+    texts = {
+        "prompt": Control(0.4, 0.225, 0.1, 0.35, True),
+        "answer": Control(0.6, 0.025, -0.1, 0.15, None),
+    }
+    streams = {
+        0: Control(0.5, 0.125, 0.02, 0.23, True),
+        4: Control(0.7, -0.075, -0.1, -0.05, False),
+    }
+    controls = {
+        "majority": Control(0.35, 0.275, 0.2, 0.35, True),
+        "place": Control(0.5, 0.125, 0.02, 0.23, True),
+        "shuffled": Control(0.3, 0.325, 0.2, 0.45, True),
+    }
     return ProbeReport(
-        ABOUT, tuple(FUNCTIONS[:3]), 90, 40, 2, 0.625, 0.55, 0.70, 1 / 3, {}, confusion
-    )
+        ABOUT, tuple(FUNCTIONS[:3]), 90, 40, 2, 0.625, 0.55, 0.70, 1 / 3, texts, streams, controls,
+        confusion,
+    )  # fmt: skip
 
 
 def contrast_check():
     """Two pairs: each form of a task is kept while the other is forgotten."""
     intervals = ((0.85, 0.95), (0.7, 0.9), (0.6, 0.8), (0.0, 0.1))
     pairs = [
-        Contrasted(kept, lost, (), 0.9, 0.8, 0.7, 0.0, 40, 2, *intervals, True, True)
+        Contrasted(kept, lost, (), 0.9, 0.8, 0.7, 0.0, 40, 2, *intervals)
         for kept, lost in (
             ("antonym:icl", "antonym:instruction"),
             ("antonym:instruction", "antonym:icl"),

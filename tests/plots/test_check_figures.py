@@ -11,6 +11,7 @@ from headatlas.errors import PlotError
 from headatlas.plots import draw
 from headatlas.tasks.functions import FUNCTIONS
 from plots.made_up import (
+    change,
     comparison,
     contrast_check,
     function_check,
@@ -34,24 +35,45 @@ def test_toggling_has_a_row_per_task_and_a_panel_per_score():
     titles = [axes.texts[0].get_text() for axes in figure.axes]
     scores = ("facilitation", "interference", "irrelevance")
     assert titles == [f"{task}: {score}" for task in ("Math", "Syntax") for score in scores]
-    first, second, mean = figure.axes[0].lines[:3]
-    assert first.get_ydata().tolist() == [0, -1]
-    assert second.get_ydata().tolist() == [0, -2]
-    assert mean.get_xdata().tolist() == [1, 2]
-    assert mean.get_ydata().tolist() == [0, -1.5]  # the third step toggles heads of other roles
+    control, first, second, mean = figure.axes[0].lines[:4]
+    assert control.get_ydata().tolist() == [0, 0, -1.5]
+    assert first.get_ydata().tolist() == [0, -1, -2]
+    assert second.get_ydata().tolist() == [0, -2, -3]
+    assert mean.get_xdata().tolist() == [1, 2, 4]
+    assert mean.get_ydata().tolist() == [0, -1.5, -2.5]
+    band = figure.axes[0].collections[0].get_paths()[0].vertices
+    assert {y for x, y in band if x == 2} == {-0.5, 0.5}
+    assert {y for x, y in band if x == 4} == {-2, -1}
     (bar,) = figure.axes[0].containers[0].lines[2]
     assert bar.get_segments()[0].tolist() == [[2.0, -2.0], [2.0, -1.0]]
-    assert figure.axes[2].get_ylim() == figure.axes[0].get_ylim()
+    edges = [[line.get_ydata()[0] for line in axes.lines] for axes in figure.axes[:3]]
+    assert [0.5 in each and -0.5 in each for each in edges] == [False, False, True]
     assert {axes.get_ylabel() for axes in figure.axes} == {"log P, off − on (nats)"}
-    assert heading(figure) == "model, 2 seeds, 40 test questions"
+    assert heading(figure) == (
+        "model, 2 seeds\neach seed: 40 test questions after 10 few-shot prompts, 8 draws of random "
+        "heads"
+    )
     explained = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert explained == ["seeds", "mean over seeds", "all heads of the role, 95 % interval"]
+    assert explained == [
+        "seeds",
+        "mean over seeds",
+        "at the verdict, 95 % interval",
+        "random heads, all draws",
+        "their mean",
+        "harmless (irrelevance)",
+    ]
+
+
+def test_toggling_shows_why_a_map_cannot_be_trusted():
+    check = replace(gating_check(), cautions=("40 % of gates are undecided",))
+    words = [text.get_text() for text in draw("toggling", check).texts]
+    assert "Math: 40 % of gates are undecided" in words
 
 
 def test_toggling_without_heads_of_a_role_has_no_numbers_there():
     check = gating_check()
     *others, last = check.toggling.curves
-    curves = (*others, replace(last, count=0.0))
+    curves = (*others, replace(last, count=0.0, heads=(), change=(), controls=()))
     figure = draw("toggling", replace(check, toggling=replace(check.toggling, curves=curves)))
     full, _, empty = figure.axes
     assert labels(full.xaxis)
@@ -68,37 +90,76 @@ def test_toggling_has_plain_numbers_of_heads():
     assert not any("mathdefault" in text for text in ticks)
 
 
-def test_masking_shows_the_functions_heads_beside_random_ones():
+def rows_of(figure, place):
+    """The points of a row of a figure of functions, by marker."""
+    (panel,) = figure.axes
+    return {
+        line.get_marker(): line.get_xdata()
+        for line in panel.lines
+        if len(line.get_ydata())
+        and set(line.get_ydata()) == {place}
+        and line.get_marker() != "None"
+    }
+
+
+def test_masking_shows_the_functions_heads_beside_the_band_of_random_ones():
     figure = draw("masking", function_check())
-    assert [axes.get_title() for axes in figure.axes] == NAMES
-    axes = figure.axes[0]
-    random, chosen = axes.get_legend_handles_labels()[0]
-    assert random.get_ydata().tolist() == [-0.1, -0.1]
-    points, _, (bars,) = chosen.lines
-    assert points.get_xdata().tolist() == [1, 5]
-    assert points.get_ydata().tolist() == pytest.approx([-0.3, -1.1])
-    assert bars.get_segments()[0][:, 1].tolist() == pytest.approx([-0.4, -0.2])
+    (panel,) = figure.axes
+    assert labels(panel.yaxis) == [f"{name} (5)" for name in NAMES]
+    row = rows_of(figure, 1)
+    assert list(row["|"]) == [-0.15, -0.1, -0.05]
+    assert list(row["o"]) == pytest.approx([-1.1])
+    assert list(row["D"]) == [-0.3]
+    band = panel.patches[1]
+    assert (band.get_x(), band.get_width()) == pytest.approx((-0.15, 0.1))
+    (bars,) = panel.containers[1].lines[2]
+    assert bars.get_segments()[0][:, 0].tolist() == pytest.approx([-1.2, -1.0])
     assert heading(figure) == "model, Cognition, 40 test questions"
+    words = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert words == [
+        "random heads (3 draws)", "own heads, 95 % interval", "heads of shuffled labels",
+    ]  # fmt: skip
 
 
-def test_strengthening_goes_through_no_change_at_strength_0():
+def test_masking_without_shuffled_labels_does_not_name_them():
+    check = function_check()
+    rows = tuple(replace(row, shuffled=None, over_shuffled=None) for row in check.masking)
+    figure = draw("masking", replace(check, masking=rows, level=0.99))
+    words = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert words == ["random heads (3 draws)", "own heads, 99 % interval"]
+
+
+def test_strengthening_shows_own_pushes_beside_both_controls():
     figure = draw("strengthening", function_check())
-    assert [axes.get_title() for axes in figure.axes] == NAMES
-    points, _, (bars,) = figure.axes[0].containers[0].lines
-    assert points.get_xdata().tolist() == [-1, 0, 1]
-    assert points.get_ydata().tolist() == [-1, 0, 1]
-    assert bars.get_segments()[1].tolist() == [[0, 0], [0, 0]]
-    assert heading(figure) == "model, Cognition, 40 test questions"
+    row = rows_of(figure, 2)
+    assert [list(row[marker]) for marker in "osD"] == [
+        pytest.approx([0.5]), pytest.approx([0.1]), pytest.approx([0.3]),
+    ]  # fmt: skip
+    assert heading(figure) == "model, Cognition, 40 test questions\nstrength 0.5"
 
 
-def test_specificity_is_bold_where_the_interval_leaves_out_0():
-    panel = draw("specificity", function_check()).axes[0]
-    np.testing.assert_allclose(panel.images[0].get_array(), -0.05 - 0.5 * np.eye(3))
-    texts = panel.texts
-    assert texts[0].get_text() == "-0.55"
-    assert [text.get_weight() for text in texts[:2]] == ["bold", "normal"]
-    assert labels(panel.yaxis) == [f"{name} ({i})" for i, name in enumerate(NAMES, 1)]
-    assert labels(panel.xaxis) == NAMES
+def test_specificity_is_bold_where_the_interval_leaves_out_0_and_frames_what_harms_most():
+    check = function_check()
+    strong = (change(-0.2), *(change(-0.9) for _ in NAMES[1:]))
+    table = replace(
+        check.specificity, change=(strong, *check.specificity.change[1:]), ranks=(1, 2, 2)
+    )
+    figure = draw("specificity", replace(check, specificity=table))
+    panel = figure.axes[0]
+    expected = -0.05 - 0.5 * np.eye(3)
+    expected[0] = [-0.2, -0.9, -0.9]
+    np.testing.assert_allclose(panel.images[0].get_array(), expected)
+    assert panel.texts[0].get_text() == "-0.20"
+    assert [text.get_weight() for text in panel.texts[2:5]] == ["bold", "normal", "bold"]
+    assert labels(panel.yaxis) == labels(panel.xaxis) == NAMES
+    frames = [
+        (patch.get_linestyle(), round(patch.get_y() + patch.get_height() / 2),
+         round(patch.get_x() + patch.get_width() / 2))
+        for patch in panel.patches
+    ]  # fmt: skip
+    assert sorted(frames[::2]) == [("solid", 0, column) for column in range(3)]
+    assert sorted(frames[1::2]) == [("dotted", 0, 1), ("dotted", 1, 1), ("dotted", 2, 2)]
+    assert heading(figure).endswith("\nown heads harm most for 1 of 3 functions (chance 1)")
 
 
 def test_confusion_has_true_functions_as_rows():
@@ -110,7 +171,10 @@ def test_confusion_has_true_functions_as_rows():
     written = [text.get_text() for text in panel.texts]
     assert written == ["75%", "25%", "0%", "50%", "50%", "0%", "", "", ""]
     assert labels(panel.yaxis) == labels(panel.xaxis) == NAMES
-    assert heading(figure).endswith("40 test questions\naccuracy 62% (55% … 70%), chance 33%")
+    assert heading(figure).endswith(
+        "40 test questions\naccuracy 62% (55% … 70%), chance 33%\n"
+        "strongest text 60%, gain +2.5 points (-10.0 … +15.0)"
+    )
     figure.canvas.draw()
     assert labels(figure.axes[1].yaxis)[-1] == "100%"
 
@@ -164,10 +228,12 @@ def test_agreement_without_functions_has_a_line_per_task():
 
 def test_checks_without_numbers_get_one_sentence():
     check = function_check()
-    for name in ("masking", "strengthening"):
-        with pytest.raises(PlotError, match=f"no numbers for the figure {name}"):
-            draw(name, replace(check, **{name: ()}))
-    table = replace(check.specificity, functions=(), heads=(), change=())
+    with pytest.raises(PlotError, match="no numbers for the figure masking"):
+        draw("masking", replace(check, masking=()))
+    pushes = replace(check.strengthening, rows=())
+    with pytest.raises(PlotError, match="no numbers for the figure strengthening"):
+        draw("strengthening", replace(check, strengthening=pushes))
+    table = replace(check.specificity, functions=(), change=())
     with pytest.raises(PlotError, match="no numbers for the figure specificity"):
         draw("specificity", replace(check, specificity=table))
     with pytest.raises(PlotError, match="no pair of tasks"):

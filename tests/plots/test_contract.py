@@ -60,15 +60,15 @@ LABELS = {
     "function-overlap": ("", ""),
     "head-profiles": ("first component (22% of the variance)", "second component (17%)"),
     "toggling": ("heads toggled, in order", "log P, off − on (nats)"),
-    "masking": ("heads masked", "change of log P (nats)"),
+    "masking": ("change of log P (nats)", ""),
     "specificity": (
         "function measured (bold: 95 % interval excludes 0)",
-        "heads masked (function)",
+        "whose 4 heads are masked",
     ),
-    "strengthening": ("strength", "change of log P (nats)"),
+    "strengthening": ("change of log P (nats)", ""),
     "confusion": ("predicted function", "true function"),
     "contrast": ("", "accuracy"),
-    "agreement": ("rank correlation (bars: 95 % interval)", ""),
+    "agreement": ("rank correlation (bars: 95 %; |: ceiling)", ""),
 }
 
 

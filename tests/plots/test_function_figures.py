@@ -101,6 +101,22 @@ def test_weak_functions_are_marked():
     assert not any("random" in text.get_text() for text in draw("functions", probing_map()).texts)
 
 
+def test_heads_before_the_elbow_that_fail_the_null_have_a_cross():
+    head_map = probing_map()
+    ranked = ranked_heads(head_map)[FUNCTIONS[0]]
+    first = ranked.heads[0]
+    head_map.data["importance_p"].loc[{"layer": first[0], "head": first[1]}] = 0.01
+    figure = draw("functions", head_map)
+    (crosses,) = panels(figure)[0].lines
+    shown = [(int(y), int(x)) for x, y in crosses.get_xydata()]
+    assert shown == ranked.chosen[1:]
+    assert any("× Before the elbow" in text.get_text() for text in figure.texts)
+    passing = draw("function-layers", head_map).axes[1].images[0].get_array()
+    assert passing[0].sum() == 1
+    head_map.data["importance_p"][:] = 0.01
+    assert not any(panel.lines for panel in panels(draw("functions", head_map)))
+
+
 @pytest.mark.parametrize("name", ["function-layers", "function-overlap", "head-profiles"])
 def test_further_figures_name_all_functions(name):
     figure = draw(name, probing_map())
@@ -127,8 +143,9 @@ def test_layers_count_the_heads_before_the_elbow():
     ranked = ranked_heads(head_map)
     figure = draw("function-layers", head_map)
     counts = figure.axes[0].images[0].get_array()
-    assert figure.axes[1].get_ylabel() == "heads before the elbow"
+    assert figure.axes[2].get_ylabel() == "number of heads"
     assert counts.sum(1).tolist() == [function.elbow for function in ranked.values()]
+    assert not figure.axes[1].images[0].get_array().any()  # no head passes the null
     layers = [layer for layer, _ in ranked[FUNCTIONS[2]].chosen]
     assert counts[2].tolist() == [layers.count(layer) for layer in range(8)]
     upper = draw("function-layers", head_map.sel(layer=[6, 7])).axes[0].images[0].get_array()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import nan, sqrt
 from typing import TYPE_CHECKING
 
 from headatlas.errors import PlotError
@@ -29,7 +30,8 @@ def agreement(comparisons: Sequence[Comparison]) -> Figure:
     """Rank correlation of every pair of maps: over all heads, and within layers.
 
     A line per function, or per task where maps have no functions. Bars are 95 % intervals over
-    heads.
+    heads. Where the maps' reliabilities are known, a short upright line marks the ceiling: the
+    correlation of maps that differ in noise alone.
     """
     rows = [(_line(one, row), row) for one in comparisons for row in one.rows]
     if not rows:
@@ -54,10 +56,19 @@ def agreement(comparisons: Sequence[Comparison]) -> Figure:
                 color=COLOURS[number % len(COLOURS)],
                 label=" – ".join(pair),
             )
+            ceilings = [_ceiling(row, bool(within)) for _, row in own]
+            panel.plot(
+                ceilings,
+                [lines.index(line) + offset for line, _ in own],
+                "|",
+                ms=7,
+                mew=1.2,
+                color=COLOURS[number % len(COLOURS)],
+            )
         panel.axvline(0, color="0.8", lw=0.7, zorder=0)
         panel.set_title(title, fontsize=9)
         panel.set_ylim(len(lines) - 0.5, -0.5)
-        panel.set_xlabel("rank correlation (bars: 95 % interval)", fontsize=8)
+        panel.set_xlabel("rank correlation (bars: 95 %; |: ceiling)", fontsize=8)
         panel.set_yticks(range(len(lines)), labels=[] if within else lines)
     handles, _ = axes[0][0].get_legend_handles_labels()
     legend(figure, handles, min(3, len(handles)))
@@ -70,6 +81,11 @@ def agreement(comparisons: Sequence[Comparison]) -> Figure:
 def _line(comparison: Comparison, row: AgreementRow) -> str:
     """What a row is labelled with."""
     return row.function or title_of(comparison.task)
+
+
+def _ceiling(row: AgreementRow, within: bool) -> float:
+    one, other = row.within_reliability if within else row.reliability
+    return sqrt(one * other) if one > 0 and other > 0 else nan
 
 
 def _correlation(row: AgreementRow, within: bool) -> Change:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from headatlas.plots.panels import panels_box
@@ -19,6 +20,12 @@ METHOD_TITLES = {"ablation": "zero ablation", "contrast": "contrastive gating"}
 
 WARNING = "warning"
 """The label of a warning's text, by which earlier warnings are found."""
+
+WARNING_CHARACTERS = 88
+"""Where a long warning is broken."""
+
+SHOWN = {"facilitation": "F", "interference": "N"}
+"""The scores whose reliability a figure states."""
 
 WARNING_COLOUR = "#b2182b"
 WARNING_GAP = 0.06
@@ -59,7 +66,7 @@ def seeds_text(maps: Sequence[Map], rule: str | None = None) -> str:
     """
     rules = {_rule_of(head_map, rule) for head_map in maps}
     seeds = count_text([_seeds_of(head_map) for head_map in maps], "seed")
-    (word,) = rules if len(rules) == 1 else {None}
+    word = rules.pop() if len(rules) == 1 else None
     return f"{word}, {seeds}" if word else seeds
 
 
@@ -90,8 +97,35 @@ def _seeds_of(head_map: Map) -> int:
 def heading(figure: Figure, maps: Sequence[Map], words: str | None = None) -> None:
     """Model and number of seeds above the panels, and the maps' warnings below them."""
     models = ", ".join(dict.fromkeys(short_model(head_map) for head_map in maps))
-    title(figure, models, words or seeds_text(maps))
+    first = f"{models}, {words or seeds_text(maps)}"
+    title(figure, "\n".join([first, *reliability_lines(maps)]))
     show_warnings(figure, maps)
+
+
+def reliability_lines(maps: Sequence[Map]) -> list[str]:
+    """The schedules of gating maps, and how far the mean over their seeds reproduces."""
+    gating = [head_map for head_map in maps if head_map.reliability is not None]
+    texts = {task_title(head_map): schedule_text(head_map) for head_map in gating}
+    schedules = list(dict.fromkeys(filter(None, texts.values())))
+    if len(schedules) > 1:
+        schedules = [f"{task}: {words}" for task, words in texts.items() if words]
+    parts = []
+    for head_map in gating:
+        found = head_map.reliability
+        if found is not None and found.seeds > 1:
+            scores = (f"{word} {found.scores[name].mean_map:.2f}" for name, word in SHOWN.items())
+            prefix = f"{task_title(head_map)} " if len(maps) > 1 else ""
+            parts.append(f"{prefix}{', '.join(scores)}")
+    return [*schedules, *([f"reliability {'; '.join(parts)}"] if parts else [])]
+
+
+def schedule_text(head_map: Map) -> str:
+    """How long the gates of a map were learned: updates of the three fits, and questions each."""
+    batch_size = head_map.provenance.get("settings", {}).get("batch_size")
+    if batch_size is None or "point_step" not in head_map.data:
+        return ""
+    updates = head_map.data["point_step"].max("point").to_numpy().tolist()
+    return f"{' + '.join(map(str, updates))} updates of {batch_size} questions"
 
 
 def check_heading(figure: Figure, check: FunctionCheck | ProbeReport, *lines: str) -> None:
@@ -117,8 +151,19 @@ def title(figure: Figure, *words: str) -> None:
 
 def show_warnings(figure: Figure, maps: Sequence[Map]) -> None:
     """Every warning that the maps carry, below the panels."""
-    for words in [*_unfinished(maps), *_cautions(maps)]:
+    for words in [*_unfinished(maps), *_unreliable(maps), *_cautions(maps)]:
         warn(figure, words)
+
+
+def _unreliable(maps: Sequence[Map]) -> list[str]:
+    """What gating maps say against themselves."""
+    lines = []
+    for head_map in maps:
+        found = head_map.reliability
+        for warning in found.warnings if found is not None else []:
+            of_task = f" ({task_title(head_map)})" if len(maps) > 1 else ""
+            lines += wrap(f"Caution{of_task}: {warning}.", WARNING_CHARACTERS)
+    return lines
 
 
 def warn(figure: Figure, words: str) -> None:
@@ -156,9 +201,9 @@ def _cautions(maps: Sequence[Map]) -> list[str]:
 def _unfinished(maps: Sequence[Map]) -> list[str]:
     """A sentence that says how far an interrupted run got."""
     parts = [
-        f"{head_map.provenance['unfinished']}{f' of {task_title(head_map)}' * (len(maps) > 1)}"
+        f"{unfinished} of {task_title(head_map)}" if len(maps) > 1 else unfinished
         for head_map in maps
-        if head_map.provenance.get("unfinished")
+        if (unfinished := head_map.provenance.get("unfinished"))
     ]
     return [f"Unfinished: {', '.join(parts)}."] if parts else []
 

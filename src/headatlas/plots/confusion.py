@@ -25,5 +25,7 @@ def confusion(reports: Sequence[ProbeReport]) -> Figure:
     panel.set_ylabel("true function", fontsize=8)
     panel.set_xlabel("predicted function", fontsize=8)
     accuracy = f"accuracy {report.accuracy:.0%} ({report.low:.0%} … {report.high:.0%})"
-    check_heading(figure, report, f"{accuracy}, chance {report.chance:.0%}")
+    text = report.over_text
+    gain = f"strongest text {text.accuracy:.0%}, gain {text.gain_text}"
+    check_heading(figure, report, f"{accuracy}, chance {report.chance:.0%}", gain)
     return figure

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from headatlas.checks.results import ContrastCheck, Contrasted
-    from headatlas.checks.results.contrast import Interval
+    from headatlas.stats.paired_shares import Interval
 
 SIDES = {"retained": (-0.2, "#0072b2"), "forgotten": (0.2, "#d55e00")}
 """Where the bars of a side stand beside a pair's place, and their colour."""

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.ticker import MultipleLocator
 
 from headatlas.errors import PlotError
-from headatlas.maps.functions import function_names, weak_functions
+from headatlas.maps.functions import function_names, is_probing, ranked_heads, weak_functions
 from headatlas.plots.captions import heading, seeds_text, task_title, warn
 from headatlas.plots.panels import COLOUR_BAR, MISSING, grid
 
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from headatlas.maps import Map
+    from headatlas.maps.order import Head
 
 COLUMNS = 4
+CROSSES = "before the elbow, not significant"
 SATURATION = 0.995
 """The share of heads (over all functions) that the shared scale tells apart."""
 
@@ -37,8 +39,9 @@ def functions(maps: Sequence[Map], *, saturation: float = SATURATION) -> Figure:
     """Importance of all heads for every function, a panel each, on one shared scale.
 
     Layer 0 is at the top. The scale ends at the quantile `saturation` of all heads, and its last
-    number then has a + behind it; heads below 0 have the colour of 0. Functions whose heads did no
-    more than random ones in a check are marked.
+    number then has a + behind it; heads below 0 have the colour of 0. A cross is on heads before
+    the elbow that shuffled labels may make as important. Functions whose heads did no more than
+    random ones in a check have a star.
     """
     (head_map,) = maps
     if not 0 < saturation <= 1:
@@ -55,8 +58,10 @@ def functions(maps: Sequence[Map], *, saturation: float = SATURATION) -> Figure:
     rows = -(-count // columns)
     figure, axes = grid(rows, columns, width, height, below=0.55, gap=(0.2, 0.45), right=1.0)
     panels = [panel for row in axes for panel in row]
+    doubtful = _doubtful(head_map)
     for panel, name, importance in zip(panels, function_names(head_map), values, strict=False):
         image = _draw_function(panel, importance, high)
+        _draw_crosses(panel, importance, doubtful.get(name, []))
         panel.set_title(_folded(name + "*" * (name in weak)), fontsize=8.5)
     for panel in panels[count:]:
         panel.set_visible(False)
@@ -67,12 +72,31 @@ def functions(maps: Sequence[Map], *, saturation: float = SATURATION) -> Figure:
         panel.set_xlabel("Head")
     _scale_bar(figure, axes, image, values)
     heading(figure, maps, f"{task_title(head_map)}, {seeds_text(maps)}")
+    notes = []
     if weak:
-        warn(
-            figure,
-            "* Masking these heads is not shown to harm the function more than random heads.",
+        notes.append(
+            "* Masking these heads is not shown to harm the function more than random heads."
         )
+    if any(doubtful.values()):
+        notes.append("× Before the elbow, but shuffled labels may make a head as important.")
+    if notes:
+        warn(figure, "\n".join(notes))
     return figure
+
+
+def _doubtful(head_map: Map) -> dict[str, list[Head]]:
+    """Every function's heads before the elbow that fail the null; none where it was not tested."""
+    if not is_probing(head_map):
+        return {}
+    return {name: ranked.doubtful for name, ranked in ranked_heads(head_map).items()}
+
+
+def _draw_crosses(panel: Axes, values: xr.DataArray, heads: Sequence[Head]) -> None:
+    layers, columns = (values[dim].to_numpy().tolist() for dim in ("layer", "head"))
+    places = [(columns.index(head), layers.index(layer)) for layer, head in heads]
+    if places:
+        x, y = zip(*places, strict=True)
+        panel.plot(x, y, "x", color="white", ms=2.6, mew=0.7, label=CROSSES)
 
 
 def mean_importance(head_map: Map) -> xr.DataArray:

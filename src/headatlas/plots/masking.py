@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from matplotlib.ticker import MaxNLocator
+from matplotlib.patches import Rectangle
 
 from headatlas.plots.captions import check_heading
+from headatlas.plots.function_rows import OWN, change_bars, function_rows, level_text
 from headatlas.plots.panels import legend
-from headatlas.plots.per_function import error_bars, function_panels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,35 +17,36 @@ if TYPE_CHECKING:
 
     from headatlas.checks.results import FunctionCheck
 
-CHOSEN, RANDOM = "#0072b2", "0.55"
+RANDOM, BAND, SHUFFLED = "0.45", "0.88", "#d55e00"
+HEIGHT = 0.6
+"""Height of a band, where rows are 1 apart."""
 
 
 def masking(checks: Sequence[FunctionCheck]) -> Figure:
-    """Change of log P when a function's heads are masked, beside random heads.
+    """Change of log P when a function's heads are masked, beside draws of random heads.
 
-    A panel per function, over the number of heads. Bars are 95 % intervals of the difference from
-    random heads.
+    A row per function, with the number of heads. The band holds all draws of random heads, a tick
+    each; the bar is the interval of the difference from random heads.
     """
     (check,) = checks
-    names = (row.function for row in check.masking)
-    figure, panels = function_panels(names, "heads masked", "masking")
-    for name, panel in panels.items():
-        rows = [row for row in check.masking if row.function == name]
-        heads = [row.heads for row in rows]
-        control = [row.control for row in rows]
-        panel.plot(heads, control, "s--", color=RANDOM, ms=4, lw=1, label="random heads")
-        panel.errorbar(
-            heads,
-            [row.control + row.difference.mean for row in rows],
-            yerr=error_bars([row.difference for row in rows]),
-            fmt="o-",
-            color=CHOSEN,
-            ms=4,
-            lw=1.2,
-            label="the function's heads (bars: 95 % of the difference)",
-        )
-        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
-    handles, _ = next(iter(panels.values())).get_legend_handles_labels()
+    labels = [f"{row.function} ({row.heads})" for row in check.masking]
+    figure, panel = function_rows(labels, "masking")
+    for place, row in enumerate(check.masking):
+        low, high = min(row.controls), max(row.controls)
+        corner = (low, place - HEIGHT / 2)
+        panel.add_patch(Rectangle(corner, high - low, HEIGHT, facecolor=BAND, zorder=1))
+        panel.plot(row.controls, [place] * len(row.controls), "|", color=RANDOM, ms=9, zorder=2)
+        own = row.control + row.difference.mean
+        change_bars(panel, own, place, row.difference, color=OWN, fmt="o")
+        if row.shuffled is not None:
+            panel.plot([row.shuffled], [place], "D", color=SHUFFLED, ms=4, zorder=3)
+    handles = [
+        *panel.plot([], [], "|", color=RANDOM, ms=9, label=f"random heads ({check.draws} draws)"),
+        *panel.plot([], [], "o-", color=OWN, ms=4, label=f"own heads, {level_text(check)}"),
+    ]
+    if any(row.shuffled is not None for row in check.masking):
+        words = "heads of shuffled labels"
+        handles += panel.plot([], [], "D", color=SHUFFLED, ms=4, label=words)
     legend(figure, handles, len(handles))
     check_heading(figure, check)
     return figure

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.patches import Rectangle
 
 from headatlas.plots.captions import check_heading
+from headatlas.plots.function_rows import level_text
 from headatlas.plots.panels import grid
 from headatlas.plots.per_function import CHANGE, require_functions
 
@@ -23,8 +25,9 @@ if TYPE_CHECKING:
 def specificity(checks: Sequence[FunctionCheck]) -> Figure:
     """Change of log P of every function (columns) when the heads of one (rows) are masked.
 
-    Blue is a loss, red a gain. Bold: the 95 % interval excludes 0. In brackets: the number of heads
-    masked.
+    The same number of heads everywhere. Blue is a loss, red a gain. Bold: the interval excludes 0.
+    Framed: the heads that harm a function most (solid), and the function that heads harm most
+    (dotted).
     """
     (check,) = checks
     table = check.specificity
@@ -36,17 +39,27 @@ def specificity(checks: Sequence[FunctionCheck]) -> Figure:
     panel = axes[0][0]
     limit = float(np.abs(values).max()) or 1.0
     image = panel.imshow(values, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto")
-    labels = [f"{name} ({count})" for name, count in zip(names, table.heads, strict=True)]
-    panel.set_yticks(range(len(names)), labels=labels, fontsize=8)
+    panel.set_yticks(range(len(names)), labels=names, fontsize=8)
     panel.set_xticks(range(len(names)), labels=names, rotation=45, ha="right", fontsize=8)
-    panel.set_ylabel("heads masked (function)", fontsize=8)
-    panel.set_xlabel("function measured (bold: 95 % interval excludes 0)", fontsize=8)
+    panel.set_ylabel(f"whose {table.heads} heads are masked", fontsize=8)
+    panel.set_xlabel(f"function measured (bold: {level_text(check)} excludes 0)", fontsize=8)
     for row, changes in enumerate(table.change):
         for column, change in enumerate(changes):
             _write(panel, row, column, change, limit)
+    for place in range(len(names)):
+        _frame(panel, int(values[:, place].argmin()), place, "solid", 0.44)
+        _frame(panel, place, int(values[place].argmin()), "dotted", 0.36)
     figure.colorbar(image, ax=panel).set_label(CHANGE, fontsize=8)
-    check_heading(figure, check)
+    most = f"own heads harm most for {table.most} of {len(names)} functions (chance 1)"
+    check_heading(figure, check, most)
     return figure
+
+
+def _frame(panel: Axes, row: int, column: int, style: str, half: float) -> None:
+    """A frame inside a cell; `half` is half its width, where cells are 1 wide."""
+    corner = (column - half, row - half)
+    frame = Rectangle(corner, 2 * half, 2 * half, fill=False, linestyle=style, linewidth=1.1)
+    panel.add_patch(frame)
 
 
 def _write(panel: Axes, row: int, column: int, change: Change, limit: float) -> None:

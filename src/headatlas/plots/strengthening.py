@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headatlas.plots.captions import check_heading
-from headatlas.plots.per_function import error_bars, function_panels
-from headatlas.stats.intervals import Change
+from headatlas.plots.function_rows import OWN, change_bars, function_rows, level_text
+from headatlas.plots.panels import legend
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,31 +15,30 @@ if TYPE_CHECKING:
 
     from headatlas.checks.results import FunctionCheck
 
-COLOUR = "#0072b2"
-UNTOUCHED = (0.0, Change(0.0, 0.0, 0.0))
-"""Heads that are not pushed change nothing."""
+RANDOM, OTHERS = "0.45", "#d55e00"
 
 
 def strengthening(checks: Sequence[FunctionCheck]) -> Figure:
-    """Change of log P when a function's heads are pushed along its direction, by strength.
+    """Change of log P when a function's heads are pushed along its direction, beside other pushes.
 
-    A panel per function; bars are 95 % intervals.
+    A row per function, with the number of heads. Bars are intervals over questions; the other
+    pushes are as large, along random directions and along other functions' directions.
     """
     (check,) = checks
-    names = (row.function for row in check.strengthening)
-    figure, panels = function_panels(names, "strength", "strengthening")
-    for name, panel in panels.items():
-        rows = [(row.strength, row.change) for row in check.strengthening if row.function == name]
-        rows = sorted([*rows, UNTOUCHED], key=lambda row: row[0])
-        panel.errorbar(
-            [strength for strength, _ in rows],
-            [change.mean for _, change in rows],
-            yerr=error_bars([change for _, change in rows]),
-            fmt="o-",
-            color=COLOUR,
-            ms=4,
-            lw=1.2,
-        )
-        panel.axvline(0, color="0.8", lw=0.7, zorder=0)
-    check_heading(figure, check)
+    rows = check.strengthening.rows
+    labels = [f"{row.function} ({row.heads})" for row in rows]
+    figure, panel = function_rows(labels, "strengthening")
+    for place, row in enumerate(rows):
+        own = row.change.mean
+        change_bars(panel, own, place, row.change, color=OWN, fmt="o")
+        panel.plot([own - row.over_random.mean], [place], "s", color=RANDOM, ms=4, zorder=3)
+        if row.over_others is not None:
+            panel.plot([own - row.over_others.mean], [place], "D", color=OTHERS, ms=4, zorder=3)
+    handles = [
+        *panel.plot([], [], "o-", color=OWN, ms=4, label=f"own direction, {level_text(check)}"),
+        *panel.plot([], [], "s", color=RANDOM, ms=4, label="random directions"),
+        *panel.plot([], [], "D", color=OTHERS, ms=4, label="other functions' directions"),
+    ]
+    legend(figure, handles, len(handles))
+    check_heading(figure, check, f"strength {check.strengthening.strength:g}")
     return figure
