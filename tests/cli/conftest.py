@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import io
 import logging
-import os
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from unittest import mock
 
 import pytest
+from rich.console import ConsoleDimensions
 
 from headatlas.cli import main as program
+from headatlas.cli import screen
 from headatlas.plots import save_figure
 from headatlas.runs import drawing
 from headatlas.stats.agreement import agreement_of
 from small_things import write_task
 from suite_files import write_suite
 
-WIDE = "300"
-"""Columns of the pretended screen, so that tables are not cut."""
+for console in (screen.stdout, screen.stderr):
+    console.size = ConsoleDimensions(300, 100)  # so that tables are not cut
 
 
 def run_program(*arguments):
@@ -30,7 +31,6 @@ def run_program(*arguments):
     try:
         with (
             mock.patch.object(sys, "argv", ["headatlas", *map(str, arguments)]),
-            mock.patch.dict(os.environ, COLUMNS=WIDE),
             redirect_stdout(out),
             redirect_stderr(err),
             pytest.raises(SystemExit) as caught,

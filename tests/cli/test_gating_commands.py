@@ -94,7 +94,8 @@ def test_check_writes_what_it_finds(headatlas, gated, tasks):
     out, _ = gated
     code, printed, error = headatlas("check", out, "--task", tasks[0], "--questions", "4")
     assert code == 0, error
-    assert re.search(r"toggling \d+ heads by facilitation", printed)
+    assert re.search(r"toggling \d+ of \d+ heads by facilitation", printed)
+    assert "look 1: 95 % intervals over prefixes, questions and draws, for these seeds" in printed
     (found,) = (json.loads(path.read_text()) for path in (out / "checks").glob("*.json"))
     assert [row["gates"] for row in found["held_out"]][:2] == ["untouched", "G"]
     assert set(found["toggling"]["holds"]) == {"facilitation", "interference", "irrelevance"}
@@ -126,7 +127,10 @@ def test_an_exported_model_gives_the_logits_of_the_gated_one(
     assert "untouched" in printed
     head_map = load_map(next((out / "maps").glob("tiny.a.gating*.nc")))
     gate = torch.tensor(head_map["gate_plus"].sel(seed=1).to_numpy()).float()
-    gate = (gate >= 0.5).float() if hard else gate
+    card = (tmp_path / "model" / "README.md").read_text()
+    cut = re.search(r"Gates are 1 from (\d\.\d\d) on, else 0", card)
+    assert (cut is not None) == hard
+    gate = (gate >= float(cut[1])).float() if cut else gate
     model = load_model(str(tiny_folder))
     ids = torch.tensor([[5, 6, 7, 8, 9]])
     with torch.no_grad():
@@ -134,7 +138,6 @@ def test_an_exported_model_gives_the_logits_of_the_gated_one(
             wanted = model.hf(ids).logits
         stock = AutoModelForCausalLM.from_pretrained(tmp_path / "model")
         torch.testing.assert_close(stock(ids).logits, wanted, rtol=1e-4, atol=1e-5)
-    card = (tmp_path / "model" / "README.md").read_text()
     assert "G⁺" in card
     assert head_map.provenance["model_hash"] in card
 
@@ -143,10 +146,11 @@ def test_contrast_of_two_tasks(headatlas, tiny_folder, tasks, tmp_path):
     words = ("contrast", "--model", tiny_folder, "--retain", tasks[0], "--forget", tasks[1])
     code, printed, error = headatlas(*words, "--steps", "3", "--batch-size", "2", "--out", tmp_path)
     assert code == 0, error
-    assert "holds for" in printed
+    assert "the model can do both tasks of none of these pairs" in printed
+    assert "one seed" not in printed
     (found,) = (json.loads(path.read_text()) for path in (tmp_path / "checks").glob("*.json"))
     assert found["contrasts"][0]["retain"] == "a"
-    assert load_map(next((tmp_path / "maps").glob("*.nc")))["gate"].shape == (1, 3, 4)
+    assert load_map(next((tmp_path / "maps").glob("*.nc")))["gate"].shape == (3, 3, 4)
 
 
 def test_leave_one_out_learns_from_the_others(headatlas, tiny_folder, tasks, tmp_path):
@@ -165,7 +169,7 @@ def test_leave_one_out_learns_from_the_others(headatlas, tiny_folder, tasks, tmp
     [
         (
             ("gate", "--learning-rate", "fast", "--out", "o"),
-            "'fast' is not a learning rate: write START,END",
+            "is two numbers, such as 0.5,0.1, not 'fast'",
         ),
         (
             ("gate", "--regularization", "0", "--out", "o"),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 import headatlas as ha
 from headatlas.checks import functions
+from headatlas.checks.results.functions import CLAIMS
+from headatlas.checks.results.probe import TEXTS
+from headatlas.checks.strengthening import STRENGTHS
 from headatlas.maps import load_map
 from headatlas.runs import causes
 from suite_files import KINDS, write_suite
@@ -38,10 +40,15 @@ def test_probe_writes_map_report_and_figures(probed):
     assert head_map["importance"].dims == ("function", "seed", "layer", "head")
     assert head_map.data["function"].to_numpy().tolist() == list(KINDS)
     (report,) = (json.loads(p.read_text()) for p in (out / "checks").glob("*.probe.json"))
-    assert set(report["controls"]) == {"majority", "words", "place", "shuffled"}
+    assert set(report["controls"]) == {"majority", "place", "shuffled"}
+    assert set(report["texts"]) == set(TEXTS)
+    assert set(report["streams"]) == {"0", "1", "2", "3"}
     assert report["chance"] == pytest.approx(1 / 3)
     assert len(report["confusion"]) == 3
     assert "the probe with shuffled labels" in printed
+    assert "the strongest text baseline (" in printed
+    assert "the embeddings of the same tokens alone reach" in printed
+    assert "the most common function 33%" in printed
     assert "heads before the elbow" in printed
     for figure in (
         "functions",
@@ -81,9 +88,10 @@ def test_check_masks_compares_and_marks_figures(headatlas, tiny_folder, suite, c
     found = json.loads(path.read_text())
     assert {row["function"] for row in found["masking"]} == set(KINDS)
     assert len(found["specificity"]["change"]) == 3
-    assert {row["masked"] for row in found["order"]} == {"Retrieval"}
-    assert {row["strength"] for row in found["strengthening"]} == {-1, 0.5, 1, 2}
-    assert set(found["claims"]) == {"masking", "specificity", "order", "strengthening"}
+    assert found["order"] is None  # one low-order function is too few
+    assert found["strengthening"]["strength"] in STRENGTHS
+    assert {row["function"] for row in found["strengthening"]["rows"]} == set(KINDS)
+    assert set(found["claims"]) == set(CLAIMS)
     assert "a function's heads matter more for it than random heads" in printed
     assert "was checked before" not in error
     assert figure.read_text() != unmarked
@@ -154,21 +162,18 @@ def test_answers_that_are_too_long_are_counted(headatlas, tiny_folder, tmp_path)
     assert "answers left out: 3 too long for the model's context" in error
 
 
-def test_causes_compare_three_kinds_of_map(headatlas, tiny_folder, suite, copied, monkeypatch):
-    monkeypatch.setattr(causes, "Gating", partial(ha.Gating, steps=1))
-    monkeypatch.setattr(causes, "EXAMPLES", 6)
+def test_causes_compare_reading_with_removing(headatlas, tiny_folder, suite, copied, monkeypatch):
+    monkeypatch.setattr(causes, "EXAMPLES", 12)
     given = ("probe", "-m", tiny_folder, "-s", suite, "-o", copied, *FAST, "--causes")
     code, printed, error = headatlas(*given)
     assert code == 0, error
     (path,) = (copied / "checks").glob("*.causes.json")
     rows = json.loads(path.read_text())["rows"]
-    assert len(rows) == 9
-    assert {tuple(row["pair"]) for row in rows} == {
-        ("probing", "ablation"),
-        ("probing", "gating"),
-        ("ablation", "gating"),
-    }
-    assert "correlation" in printed
+    assert [row["function"] for row in rows] == list(KINDS)
+    assert {tuple(row["pair"]) for row in rows} == {("probing", "ablation")}
+    for row in rows:
+        assert all(value == value for value in row["reliability"])  # both are known
+    assert "ceiling" in printed
     assert len(list((copied / "figures").glob("*.agreement.svg"))) == 1
-    names = {load_map(path).provenance["task"] for path in (copied / "maps").glob("*.nc")}
-    assert names == {"steps", *(f"steps:only={kind}" for kind in KINDS)}
+    methods = {load_map(path).provenance["method"] for path in (copied / "maps").glob("*.nc")}
+    assert methods == {"probing", "ablation"}

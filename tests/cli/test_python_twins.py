@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from functools import partial
 
 import pytest
 
@@ -29,9 +28,8 @@ def contents(folder):
 def quick(quick_output_in_module):
     """Settings that the commands fix, made small."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(causes, "Gating", partial(ha.Gating, steps=1))
         patch.setattr(causes, "EXAMPLES", 6)
-        patch.setattr(atlas_command, "QUICK_STEPS", 2)
+        patch.setattr(ha.Gating, "quick", lambda: ha.Gating(steps=2))
         patch.setattr(atlas_command, "QUICK_EPOCHS", 2)
         yield
 
@@ -109,7 +107,7 @@ def test_gate(gated):
 
 def test_probe_with_causes(probed):
     endings = (r"head-profiles\.svg", r"confusion\.svg", r"agreement\.svg")
-    probed.are_equal(*endings, r"\.probe\.json", r"\.causes\.json", r"only=|only-.*\.gating.*\.nc")
+    probed.are_equal(*endings, r"\.probe\.json", r"\.causes\.json", r"\.ablation-.*\.nc")
 
 
 def test_check_of_gates(gated, tasks):
@@ -152,7 +150,7 @@ def test_atlas(tmp_path_factory, tiny_folder, tasks, suite, succeed, quick, monk
     succeed("atlas", "--quick", "--model", tiny_folder, "--out", twins.by_program)
     atlas = twins.atlas
     atlas.save_figures(atlas.map(ha.Ablation(examples=8), tasks[0]))
-    gating = ha.Gating(batch_size=8, steps=2)
+    gating = ha.Gating.quick()
     atlas.save_figures(*[atlas.map(gating, task) for task in tasks])
     functions = atlas.map(ha.Probing(epochs=2), suite)
     atlas.save_figures(functions, atlas.check(functions, suite, kind="probe"))

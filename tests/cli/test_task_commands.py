@@ -18,7 +18,7 @@ def test_show_prints_prompts_targets_and_token_counts(headatlas):
     assert printed.count("Give the opposite of the word.") == 2
     assert "form instruction" in printed
     assert " + 1 tokens" in printed
-    assert "30 demonstrations, 91 train, 29 select, 70 test" in printed
+    assert "26 demonstrations, 73 train, 24 select, 62 test" in printed
 
 
 def test_show_works_on_files_and_in_chat_form(headatlas, tmp_path):
@@ -74,7 +74,7 @@ def test_check_of_a_sound_file(headatlas, tiny_folder, tmp_path):
         (["task", "show", "antonym", "--model", "x[/b]"], "no file or folder x[/b]"),
         (
             ["task", "baseline", "--task", "antonym:icl=99"],
-            "needs 99 demonstrations, but the task 'antonym:icl=99' has 30",
+            "needs 99 demonstrations, but the task 'antonym:icl=99' has 26",
         ),
     ],
 )
@@ -119,7 +119,7 @@ def test_markup_in_a_file_is_text(headatlas, tmp_path):
 
 
 def test_a_terminal_that_knows_ascii_alone(tiny_folder):
-    words = ["task", "show", "country-capital", "-n", "60", "--model", str(tiny_folder)]
+    words = ["task", "show", "english-french", "-n", "60", "--model", str(tiny_folder)]
     done = subprocess.run(
         [sys.executable, "-m", "headatlas", *words],
         env={**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii"},

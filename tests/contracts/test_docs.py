@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
+
+import pytest
 
 import cognition_page
 import results
@@ -41,3 +44,9 @@ def test_the_readme_names_the_two_commands_everyone_starts_with():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "make atlas" in text
     assert "make test" in text
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "tools").glob("*.py")), ids=lambda path: path.stem)
+def test_every_tool_finds_what_it_imports(path, monkeypatch):
+    monkeypatch.syspath_prepend(str(path.parent))
+    import_module(path.stem)

@@ -261,7 +261,10 @@ def test_a_check_is_stored_beside_the_map_and_does_not_touch_it(atlas, task, cap
     assert "checked before" not in caplog.text
     assert repr(atlas.check(gates, questions=3)) == repr(result)  # fewer: known, needs no task
     assert "checked before" in caplog.text
-    assert atlas.check(gates, task, questions=5).about.requested == 5
+    assert result.about.look == 1
+    second = atlas.check(gates, task, questions=5)
+    assert (second.about.requested, second.about.look) == (5, 2)
+    assert second.toggling.level == pytest.approx(0.99)
     atlas.map(GATING, task, seeds=2)
     assert atlas.result("gating") is None  # the map has changed
 

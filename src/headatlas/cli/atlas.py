@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -14,10 +13,9 @@ from headatlas.cli.probe import show_report
 from headatlas.cli.top import finish
 
 QUICK_EXAMPLES = 8
-QUICK_STEPS = 8
 QUICK_EPOCHS = 20
 BATCH_SIZE = 8
-"""Questions per update: the rows of the two gated tasks are long."""
+"""Questions per update of gating: half of the default, since the rows of its tasks are long."""
 
 GATED = ("math", "syntax")
 ABLATED = "singular-plural"
@@ -50,9 +48,7 @@ def atlas(
     seeds = seeds or (1 if quick else 3)
     with model.atlas(out) as study:
         ablation = ha.Ablation(examples=QUICK_EXAMPLES) if quick else ha.Ablation()
-        gating = ha.Gating(batch_size=BATCH_SIZE)
-        if quick:
-            gating = replace(gating, steps=QUICK_STEPS)
+        gating = ha.Gating.quick() if quick else ha.Gating(batch_size=BATCH_SIZE)
         probing = ha.Probing(epochs=QUICK_EPOCHS) if quick else ha.Probing()
         effects = study.map(ablation, ABLATED)
         study.save_figures(effects)

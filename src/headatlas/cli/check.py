@@ -24,22 +24,29 @@ def check(
     map_name: given.MapNames = None,
     questions: Annotated[
         int,
-        typer.Option(min=2, help="Test questions per map; toggling uses half per seed."),
+        typer.Option(
+            min=2,
+            help="Test questions per map; for gating, divided among seeds (24 to half in each).",
+        ),
     ] = 64,
     model: given.StoredModelOptions,
     files: given.FileOptions,
 ) -> None:
     """Is a map true? Causal checks on test questions.
 
-    Gating. Toggling: heads are switched in the order of each score, starting from G⁺; the target's
-    log-probability should fall for facilitation, rise for interference and stay for irrelevance.
-    Held-out: loss under the learned gates, also made hard (0 or 1), against the untouched model.
+    Gating. Toggling: heads are switched in the order of each score, starting from G⁺, and beside
+    them random heads of the same layers and of similar output size. The target's log-probability
+    should fall more than with random heads for facilitation, rise for interference and stay for
+    irrelevance. Held-out: loss under the learned gates, also made hard (0 or 1), against the
+    untouched model.
 
-    Probing. A function's heads are masked, and as many random heads of the same layers; the heads
-    of each function are masked and all functions measured; heads are pushed along their function's
-    direction. A function whose heads do no more than random ones is marked in its figures.
+    Probing. A function's heads are masked, and as many random heads of the same layers and output
+    size; equally many heads of each function are masked and all functions measured; heads are
+    pushed along their function's direction, and as far along others. A function whose heads do no
+    more than random ones is marked in its figures.
 
-    Results and figures go into DIR; a map that was checked before is not checked again.
+    Results and figures go into DIR; a map that was checked before is not checked again. With more
+    questions it is, but looking again costs: intervals of a second look are 99 % ones.
 
     \b
     Examples:
@@ -91,50 +98,53 @@ def _chosen(atlas: ha.Atlas, names: list[str] | None, tasks: dict[str, ha.Task])
 def show_result(result: ha.Result) -> None:
     """Print what a check found."""
     if isinstance(result, ha.GatingCheck):
-        show_held_out(result.about.task, result.held_out)
+        show_held_out(result.about.task, result.held_out, result.about.percent)
     elif isinstance(result, ha.FunctionCheck):
         show_masking(result)
     for line in result.summary():
         say(line)
 
 
-def show_held_out(task: str, rows: Sequence[Any]) -> None:
+def show_held_out(task: str, rows: Sequence[Any], level: str = "95 %") -> None:
     """Print the losses under all gates."""
+    plain = rows[0]
     say(
-        f"{task}: {rows[0].questions} test questions, loss in nats per token; better: seeds with a "
-        "lower loss than the untouched model"
+        f"{task}: {plain.questions} test questions per seed after {plain.prefixes} few-shot "
+        "prompts, loss in nats per token; better: seeds with a lower loss than the untouched model"
     )
-    columns = ("gates", "heads on", "loss", "accuracy", "change", "95 %", "better")
+    columns = ("gates", "heads on", "loss", "accuracy", "change", level, "better")
     shown = table(*columns, left=("gates",))
     for row in rows:
-        plain = row.gates == "untouched"
+        untouched = row is plain
         shown.add_row(
             row.gates,
             f"{row.heads_on:.0%}",
             f"{row.loss:.3f}",
             f"{row.accuracy:.0%}",
-            "" if plain else f"{row.change:+.3f}",
-            "" if plain else f"{row.low:+.3f} … {row.high:+.3f}",
-            "" if plain else f"{row.better} of {row.seeds}",
+            "" if untouched else f"{row.change:+.3f}",
+            "" if untouched else f"{row.low:+.3f} … {row.high:+.3f}",
+            "" if untouched else f"{row.better} of {row.seeds}",
         )
     stdout.print(shown)
 
 
 def show_masking(result: ha.FunctionCheck) -> None:
     """Print what masking a function's heads does to the function, against random heads."""
+    level = result.about.percent
     say(
         f"{result.about.task}, {result.questions} test questions: change of log P (nats per token) "
-        "when a function's first heads are masked (* those before the elbow), beside "
-        f"{result.draws} draws of random heads; right: exact answers and their change"
+        "when the heads before a function's elbow are masked, beside the mean and the range of "
+        f"{result.draws} draws of random heads, matched by layer and output size; right: exact "
+        "answers and their change"
     )
-    columns = ("function", "heads", "own", "random", "difference, 95 %", "right", "vs. random")
+    columns = ("function", "heads", "own", "random", f"difference, {level}", "right", "vs. random")
     shown = table(*columns, left=("function", "vs. random"))
     for row in result.masking:
         shown.add_row(
             shortened(row.function),
-            f"{row.heads}{'*' if row.elbow else ' '}",
+            f"{row.heads}",
             f"{row.change.mean:+.2f}",
-            f"{row.control:+.2f}",
+            f"{row.control:+.2f} ({min(row.controls):+.2f} … {max(row.controls):+.2f})",
             f"{row.difference.low:+.2f} … {row.difference.high:+.2f}",
             f"{row.accuracy:.0%} {row.accuracy_change.mean:+.0%}",
             VERDICTS[row.holds],

@@ -56,11 +56,12 @@ def show_comparison(comparison: ha.Comparison) -> None:
     title = (
         f"{comparison.task}: rank correlation over {first.heads} heads (95 %; within layers), and "
         f"the share of the {first.top_k} most important heads that both have (chance "
-        f"{first.top_expected:.0%})"
+        f"{first.top_expected:.0%}). Ceiling: the correlation of maps that differ in noise alone; "
+        "no noise: the correlation divided by it"
     )
     say(title)
     functions = ["function"] if first.function else []
-    columns = (*functions, "maps", "correlation", "95 %", "in layers", "top")
+    columns = (*functions, "maps", "correlation", "95 %", "ceiling", "no noise", "in layers", "top")
     shown = table(*columns, left=("function", "maps"))
     for row in comparison.rows:
         shown.add_row(
@@ -68,7 +69,13 @@ def show_comparison(comparison: ha.Comparison) -> None:
             " – ".join(shortened(name, 30) for name in row.pair),
             f"{row.spearman:+.2f}",
             f"{row.low:+.2f} … {row.high:+.2f}",
-            f"{row.within:+.2f}" if row.within == row.within else "–",
+            _number(row.ceiling),
+            _number(row.disattenuated),
+            _number(row.within),
             f"{row.top_overlap:.0%}",
         )
     stdout.print(shown)
+
+
+def _number(value: float) -> str:
+    return f"{value:+.2f}" if value == value else "–"

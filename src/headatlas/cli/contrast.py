@@ -8,11 +8,9 @@ import typer
 
 import headatlas as ha
 from headatlas.cli import options as given
-from headatlas.cli.gate import Schedule, parse_learning_rate
+from headatlas.cli.gate import Schedule, parse_pair
 from headatlas.cli.screen import say, stdout, table
 from headatlas.cli.top import finish
-
-VERDICTS = {True: "yes", False: "no", None: "–"}
 
 
 def contrast(
@@ -30,7 +28,7 @@ def contrast(
             "--leave-one-out", help="Test every pair with gates learned from the other pairs."
         ),
     ] = False,
-    seeds: given.Seeds = 1,
+    seeds: given.Seeds = 3,
     schedule: Annotated[Schedule, typer.Option(help="default, or paper (500 updates of 64).")] = (
         Schedule.default
     ),
@@ -56,6 +54,9 @@ def contrast(
     instruction with one, in both directions, over six word-pair tasks, each tested with gates
     learned from the other five.
 
+    A pair holds if 95 % intervals show that the kept task keeps at least 60 % of its accuracy and
+    that the forgotten one loses at least 80 %. It does not hold if they show the opposite of one.
+
     \b
     Examples:
       headatlas contrast --retain antonym:instruction --forget antonym:icl --out contrasts
@@ -75,7 +76,7 @@ def contrast(
     changes: dict[str, Any] = {
         "steps": steps,
         "batch_size": batch_size,
-        "learning_rate": parse_learning_rate(learning_rate),
+        "learning_rate": parse_pair("learning_rate", learning_rate),
         "regularization": regularization,
         "margin": margin,
     }
@@ -91,20 +92,27 @@ def contrast(
 
 def show_contrasts(result: ha.ContrastCheck) -> None:
     """Print accuracies before and after."""
-    say("accuracy on test questions, before → after")
-    shown = table("keep", "forget", "kept", "forgotten", "holds", left=("keep", "forget", "holds"))
+    say("accuracy on test questions, before → after; verdicts from 95 % intervals")
+    shown = table(
+        "keep", "forget", "kept", "forgotten", "verdict", left=("keep", "forget", "verdict")
+    )
     for column in shown.columns[:2]:
         column.no_wrap, column.overflow = False, "fold"
     for pair in result.contrasts:
         shown.add_row(
             pair.retain,
             pair.forget,
-            f"{pair.retain_before:.0%} → {pair.retain_after:.0%}",
-            f"{pair.forget_before:.0%} → {pair.forget_after:.0%}",
-            VERDICTS[pair.holds],
+            _change(pair.retain_before, pair.retain_after, pair.retain_after_interval),
+            _change(pair.forget_before, pair.forget_after, pair.forget_after_interval),
+            pair.verdict,
         )
     stdout.print(shown)
     for line in result.summary():
         say(line)
-    if any(pair.holds is None for pair in result.contrasts):
-        say("–: the untouched model cannot do both tasks, so there is nothing to keep or to lose")
+    if any(pair.seeds == 1 for pair in result.contrasts):
+        say("one seed: the verdicts are about its gates alone, not about what other seeds find")
+
+
+def _change(before: float, after: float, interval: tuple[float, float]) -> str:
+    low, high = (100 * bound for bound in interval)
+    return f"{before:.0%} → {after:.0%} ({low:.0f}–{high:.0f})"

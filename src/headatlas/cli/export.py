@@ -11,7 +11,7 @@ import typer
 import headatlas as ha
 from headatlas.cli import options as given
 from headatlas.cli.check import show_held_out
-from headatlas.cli.screen import name_files
+from headatlas.cli.screen import name_files, say
 
 
 class Which(StrEnum):
@@ -34,7 +34,9 @@ def export(
             "free: neither is favoured."
         ),
     ] = Which.plus,
-    hard: Annotated[bool, typer.Option("--hard", help="Gates as 0 or 1, cut at 0.5.")] = False,
+    hard: Annotated[
+        bool, typer.Option("--hard", help="Gates as 0 or 1, cut where it works best.")
+    ] = False,
     seed: Annotated[
         int | None,
         typer.Option(help="Gates of this seed (default: the best one on the 'select' questions)."),
@@ -66,4 +68,7 @@ def export(
             )
         exported = atlas.export(maps[0], out, gates=gates.value, hard=hard, seed=seed, task=subject)
     show_held_out(subject.name, exported.held_out)
+    for row in exported.held_out:
+        if row.thresholds:
+            say(row.hard_sentence())
     name_files([exported.folder, exported.card])

@@ -53,7 +53,7 @@ def probe(
         bool,
         typer.Option(
             "--causes",
-            help="Also ablation and gating of every function's examples, and how far they agree.",
+            help="Also ablation of every function's examples, and how far the two maps agree.",
         ),
     ] = False,
     baseline: given.Baseline = True,
@@ -93,16 +93,20 @@ def probe(
 def show_report(report: ha.Result) -> None:
     """Print the accuracy of the probe beside what needs no heads."""
     assert isinstance(report, ha.ProbeReport)
-    say(report.summary()[0])
-    shown = table("control", "accuracy", "probe's gain", "95 %", left=("control", "95 %"))
-    for name, control in report.controls.items():
-        interval = f"{100 * control.low:+.0f} … {100 * control.high:+.0f}"
+    warnings = report.warnings()
+    for line in report.summary():
+        if line not in warnings:
+            say(line)
+    columns = ("compared with", "accuracy", "probe's gain", report.about.percent, "")
+    shown = table(*columns, left=("compared with", ""))
+    for words, control in report.rows():
         shown.add_row(
-            report.label(name),
+            words,
             f"{control.accuracy:.0%}",
             f"{100 * control.gain:+.0f} points",
-            interval,
+            f"{100 * control.low:+.0f} … {100 * control.high:+.0f}",
+            control.verdict,
         )
     stdout.print(shown)
-    for warning in report.warnings():
+    for warning in warnings:
         note(warning)

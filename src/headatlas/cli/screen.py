@@ -43,7 +43,11 @@ def note(text: str) -> None:
 
 
 class NoteHandler(logging.Handler):
-    """Prints what the library logs as notes."""
+    """Prints what the library logs, and no other one, as notes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.addFilter(logging.Filter("headatlas"))
 
     def emit(self, record: logging.LogRecord) -> None:
         note(record.getMessage())
@@ -149,10 +153,11 @@ class _Work:
 
 
 def table(*columns: str, left: Iterable[str] = ()) -> Table:
-    """A plain table; columns that are not named `left` are aligned to the right."""
+    """A plain table: words in `left` columns, which wrap on a narrow screen; else numbers."""
     made = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for column in columns:
-        made.add_column(column, justify="left" if column in left else "right", no_wrap=True)
+        words = column in left
+        made.add_column(column, justify="left" if words else "right", no_wrap=not words)
     return made
 
 

@@ -31,8 +31,9 @@ def baseline(
     """Print what the untouched model can do: accuracy, target log-probability, chance level.
 
     Of n test examples: the share that is right (95 % interval) and the share that guessing gets;
-    the mean log-probability of targets and of shuffled targets, and the difference (95 %). A task
-    is "above" chance with 95 % confidence, "AT CHANCE" if shown to be no better, else "unclear".
+    the mean log-probability of targets and of shuffled targets, and the difference (95 %). The
+    model "can do" a task if the lower bound is well above chance (0.1, or 0.25 nats per token). It
+    is right "too rarely" if that is little, "AT CHANCE" if shown to be no better, else "unclear".
 
     \b
     Examples:
@@ -65,7 +66,20 @@ def baseline(
 
 
 def _derived(found: ha.Baseline) -> dict[str, object]:
-    return {"gain": found.gain, "above_chance": found.above_chance, "verdict": found.verdict}
+    return {
+        "gain": found.gain,
+        "above_chance": found.above_chance,
+        "can_do": found.can_do,
+        "verdict": found.verdict,
+    }
+
+
+def _short(found: ha.Baseline) -> str:
+    if found.can_do:
+        return "[green]can do[/]"
+    if found.at_chance:
+        return "[red]AT CHANCE[/]"
+    return "[yellow]too rarely[/]" if found.too_rarely_right else "[yellow]unclear[/]"
 
 
 def _print(model: str, baselines: Sequence[ha.Baseline]) -> None:
@@ -75,7 +89,6 @@ def _print(model: str, baselines: Sequence[ha.Baseline]) -> None:
         shown.add_column(heading, justify="right", no_wrap=True)
     shown.add_column("", no_wrap=True)
     for row in baselines:
-        verdict = "[red]AT CHANCE[/]" if row.at_chance else "[yellow]unclear[/]"
         shown.add_row(
             escape(row.task),
             str(row.examples),
@@ -84,6 +97,6 @@ def _print(model: str, baselines: Sequence[ha.Baseline]) -> None:
             f"{row.logprob:.2f}",
             f"{row.shuffled_logprob:.2f}" if isfinite(row.shuffled_logprob) else "–",
             f"{row.gain_low:+.1f}…{row.gain_high:+.1f}" if isfinite(row.gain_low) else "–",
-            "[green]above[/]" if row.above_chance else verdict,
+            _short(row),
         )
     stdout.print(shown)

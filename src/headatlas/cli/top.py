@@ -31,7 +31,8 @@ def top(
     """Print the most important heads of the maps in a folder.
 
     Every head comes with its 95 % interval, where available, and with a star if it is significant
-    after correction for the number of heads (p ≤ 0.05).
+    after correction for the number of heads (p ≤ 0.05). In maps of functions a question mark stands
+    behind heads that lie before the elbow but are not significant.
 
     \b
     Examples:
@@ -81,8 +82,13 @@ def show_top(head_map: ha.Map, n: int = 10) -> None:
         f"Most important heads of {facts.get('task')} by {facts.get('method')}{mark}: "
         f"{ranking.score}"
     )
+    if (found := head_map.reliability) is not None:
+        for warning in found.warnings:
+            say(f"CAUTION: {warning}")
     if "function" in rows:
         _show_functions(rows)
+        if "before_elbow" in rows and (rows["before_elbow"] & ~rows["significant"]).any():
+            say("? before the elbow, but no more than labels shuffled within questions may give")
     else:
         _show_heads(rows)
     if rows["significant"].any():
@@ -97,7 +103,7 @@ def show_top(head_map: ha.Map, n: int = 10) -> None:
 def _show_heads(rows: Any) -> None:
     columns = ["", "head", "score", "95 %", "p"]
     roles = [name for name in ("role_always", "role_any") if name in rows]
-    shown = table(*columns, *(name.replace("_", ", ") for name in roles), left=("95 %",))
+    shown = table(*columns, *(name.replace("_", ", ") for name in roles))
     for row in rows.to_dict("records"):
         interval = "–" if row["low"] != row["low"] else f"{row['low']:.3f} … {row['high']:.3f}"
         p = "–" if row["p"] != row["p"] else f"{row['p']:.3f}"
@@ -115,12 +121,16 @@ def _show_heads(rows: Any) -> None:
 
 
 def _show_functions(rows: Any) -> None:
-    shown = table("function", "heads, the most important first", left=("function",))
-    shown.columns[1].justify, shown.columns[1].no_wrap = "left", False
+    columns = ("function", "heads, the most important first")
+    shown = table(*columns, left=columns)
     for name, own in rows.groupby("function", sort=False):
-        heads = (
-            f"{row['layer']}.{row['head']}{'*' if row['significant'] else ''}"
-            for row in own.to_dict("records")
-        )
+        heads = (f"{row['layer']}.{row['head']}{_mark(row)}" for row in own.to_dict("records"))
         shown.add_row(shortened(str(name)), ", ".join(heads))
     stdout.print(shown)
+
+
+def _mark(row: dict[str, Any]) -> str:
+    """A star for a significant head, a question mark for another one before the elbow."""
+    if row["significant"]:
+        return "*"
+    return "?" if row.get("before_elbow") else ""

@@ -11,7 +11,7 @@ from headatlas.checks.kinds import CHECKS
 from headatlas.errors import HeadAtlasError
 from headatlas.maps import Comparison, Map, compare_maps, load_map
 from headatlas.maps.functions import is_probing
-from headatlas.methods import Contrast
+from headatlas.methods import Contrast, Gating
 from headatlas.models.heads.verify import require_verified
 from headatlas.models.model import Model
 from headatlas.runs import (
@@ -23,6 +23,7 @@ from headatlas.runs import (
     mapping,
     summary,
 )
+from headatlas.runs.enough import Enough
 from headatlas.runs.progress import Callback, show_bars, tracked
 from headatlas.runs.reload import ModelSource, task_of
 from headatlas.runs.store import Store
@@ -113,12 +114,16 @@ class Atlas:
         seeds: int = 1,
         *,
         baseline: bool = True,
+        until_stable: float | None = None,
+        seconds: float | None = None,
     ) -> Map:
         """The map of a task: units that are in the folder are used, what is missing is computed.
 
-        Seeds 0 to `seeds` − 1 are in the map, and any further ones that are finished already. The
-        `baseline` (what the untouched model scores on the task) tells whether the map warns of a
-        task that the model cannot do. Writes the map, a table of its heads, and `run.json`.
+        Seeds 0 to `seeds` − 1 are in the map, and any further ones that are finished already. A
+        gating map may end with fewer: `until_stable` once the reliability of its mean over seeds is
+        reached, `seconds` before a seed that would take longer. The `baseline` (what the untouched
+        model scores on the task) tells whether the map warns of a task that the model cannot do.
+        Writes the map, a table of its heads, and `run.json`.
         """
         if isinstance(method, type) or not callable(getattr(method, "run", None)):
             raise HeadAtlasError(
@@ -128,8 +133,13 @@ class Atlas:
         if not isinstance(subject, method.subject):
             wanted = "pairs of tasks" if method.subject is TaskPairs else "one task"
             raise HeadAtlasError(f"{method.name} is run on {wanted}, not on '{subject.name}'.")
+        enough = None
+        if until_stable is not None or seconds is not None:
+            if not isinstance(method, Gating):
+                raise HeadAtlasError("only gating runs until it is stable, or for a given time.")
+            enough = Enough(until_stable, seconds)
         self.store.check()
-        return self._computed(self.model, method, subject, seeds, baseline=baseline)
+        return self._computed(self.model, method, subject, seeds, baseline=baseline, enough=enough)
 
     def _computed(
         self,
@@ -139,10 +149,18 @@ class Atlas:
         seeds: int = 1,
         *,
         baseline: bool = True,
+        enough: Enough | None = None,
     ) -> Map:
         subject = subject.for_tokenizer(model.tokenizer)
         computed = mapping.compute_map(
-            model, subject, method, seeds, self.store, baseline=baseline, progress=self.progress
+            model,
+            subject,
+            method,
+            seeds,
+            self.store,
+            baseline=baseline,
+            progress=self.progress,
+            enough=enough,
         )
         table = computed.map.to_dataframe().to_csv(index=False, float_format="%.6g")
         self.store.write_text(f"tables/{computed.map.name}.heads.csv", table)
@@ -259,9 +277,9 @@ class Atlas:
         return comparison
 
     def causes(self, head_map: Map | str, task: TaskLike | None = None) -> Comparison:
-        """Does a probing map, which only reads, agree with maps that intervene?
+        """Does a probing map, which only reads, agree with one that removes heads?
 
-        Makes ablation and gating maps of every function's examples, and compares the three kinds.
+        Makes an ablation map of every function's examples, and compares the two.
         """
         head_map = self._map(head_map)
         if not is_probing(head_map):
@@ -275,7 +293,7 @@ class Atlas:
         self,
         pairs: Iterable[tuple[TaskLike, TaskLike]] | None = None,
         method: Contrast | None = None,
-        seeds: int = 1,
+        seeds: int = 3,
         *,
         leave_one_out: bool | None = None,
     ) -> ContrastCheck:

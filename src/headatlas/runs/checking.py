@@ -10,6 +10,7 @@ from headatlas.checks.kinds import CHECKS, CheckKind
 from headatlas.checks.results import About, FunctionCheck, MapCheck
 from headatlas.errors import HeadAtlasError, StoreError
 from headatlas.maps.functions import is_probing, with_marks
+from headatlas.runs.looks import Looks
 from headatlas.runs.mapping import input_maps
 from headatlas.runs.pieces import Pieces
 from headatlas.runs.progress import Callback, tracked
@@ -75,6 +76,8 @@ def run_check(
     if questions < 2:
         raise HeadAtlasError(f"a check needs at least 2 questions, not {questions}.")
     facts = head_map.provenance
+    before = stored_result(head_map, check, store)
+    looks = Looks(store, head_map, check, None if before is None else before.about)
     about = About(
         map=head_map.name,
         map_hash=head_map.digest,
@@ -82,6 +85,7 @@ def run_check(
         task=task.name,
         requested=questions,
         version=check.version,
+        look=looks.number(questions),
     )
     subject = {
         "map": about.map,
@@ -96,6 +100,7 @@ def run_check(
     keep = Pieces(store, subject).get
     with tracked(progress, f"checking {task.name}", check.passes(head_map)) as step:
         result = check.run(CheckContext(model, task, head_map, about, inputs, keep, step))
+    looks.add(questions)
     store.write_json(f"checks/{head_map.name}{check.suffix}.json", result.as_dict())
     return result
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from headatlas.checks.contrast import check_contrast
+from headatlas.checks.contrast import QUESTIONS_PER_PREFIX, check_contrast
 from headatlas.checks.results import ContrastCheck, Contrasted
 from headatlas.errors import DivergedError, HeadAtlasError
 from headatlas.runs.pieces import Pieces
@@ -67,7 +67,9 @@ def contrast(
     leave_one_out: bool,
 ) -> ContrastCheck:
     """Learn the gates of all groups of pairs and test them; what diverges is left out."""
-    work = [each for group in groups for each in fits_and_tests(group, leave_one_out)]
+    work = [
+        fit_and_test for group in groups for fit_and_test in fits_and_tests(group, leave_one_out)
+    ]
     names, contrasts = [], []
     for pairs, tested in work:
         try:
@@ -96,4 +98,5 @@ def _tested(
     def test() -> dict[str, Any]:
         return check_contrast(atlas.model, kept, lost, gates, learned_from).as_dict()
 
-    return Contrasted.from_dict(keep(f"contrast {kept.hash} {lost.hash}", test))
+    name = f"contrast, {QUESTIONS_PER_PREFIX} questions a prefix: {kept.hash} {lost.hash}"
+    return Contrasted.from_dict(keep(name, test))

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headatlas.checks.held_out import HARD, best_seed, gate_matrix, held_out, seeds_of
+from headatlas.checks.gates import HARD, gate_matrix, seeds_of
+from headatlas.checks.held_out import best_seed, held_out
 from headatlas.checks.results.gating import HeldOut
 from headatlas.errors import HeadAtlasError
 from headatlas.maps.roles import is_gating
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from headatlas.tasks import Task
 
 GATES = {"plus": "G⁺", "minus": "G⁻", "free": "G"}
+TEST_QUESTIONS = 64
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,10 @@ def export_gates(
     seed: int | None,
     progress: Callback | None,
 ) -> Exported:
-    """Fold the gates of one seed into the weights; without a seed, of the best one on `select`."""
+    """Fold the gates of one seed into the weights; without a seed, of the best one on `select`.
+
+    Hard gates are cut at the threshold that is best on `select`.
+    """
     name = GATES[gates] + (HARD if hard else "")
     seeds = seeds_of(head_map)
     how = "as requested"
@@ -74,8 +79,9 @@ def export_gates(
             seed = best_seed(model, task, head_map, name, report=step)
     chosen = head_map.sel(seed=[seed])
     with tracked(progress, "test questions", 1) as step:
-        rows = held_out(model, task, chosen, names=(name,), report=step)
+        rows = held_out(model, task, chosen, names=(name,), limit=TEST_QUESTIONS, report=step)
     with tracked(progress, f"writing {folder}"):
-        path = export_model(model, gate_matrix(head_map, name, seed), folder)
+        (threshold,) = rows[-1].thresholds if hard else (0.5,)
+        path = export_model(model, gate_matrix(head_map, name, seed, threshold), folder)
         card = write_card(path, chosen, name, f"{seed} ({how})", rows)
     return Exported(path, card, seed, rows)

@@ -12,6 +12,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from headatlas.errors import DivergedError, HeadAtlasError
+from headatlas.maps import Map
+from headatlas.maps.reliability import reliability
+from headatlas.maps.roles import is_gating
 from headatlas.methods.baseline import QUESTIONS, TOKENS, Baseline, measure_baseline
 from headatlas.methods.method import package_versions
 from headatlas.runs.assemble import assemble
@@ -22,10 +25,11 @@ from headatlas.runs.unit import cut
 from headatlas.tasks import Task
 
 if TYPE_CHECKING:
-    from headatlas.maps import Map
     from headatlas.methods.method import Inputs, Method, Subject
     from headatlas.models.model import Model
+    from headatlas.runs.enough import Enough
     from headatlas.runs.store import Store
+    from headatlas.runs.unit import Unit
 
 logger = logging.getLogger(__name__)
 
@@ -47,8 +51,12 @@ def compute_map(
     *,
     baseline: bool,
     progress: Callback | None,
+    enough: Enough | None = None,
 ) -> Computed:
-    """The map of a task for a number of seeds: units that are there are used, others computed."""
+    """The map of a task for a number of seeds: units that are there are used, others computed.
+
+    With `enough`, the run may end before its last seed.
+    """
     if type(seeds) is not int or seeds < 1:
         raise HeadAtlasError(f"seeds must be at least 1, not {seeds!r}.")
     start = time.perf_counter()
@@ -66,7 +74,12 @@ def compute_map(
     try:
         total = sum(method.reports(unit.part) for unit in units)
         with tracked(progress, f"{method.name} of {task.name}", total) as step:
-            run_units(units, model, task, method, store, step, outcome, inputs)
+            for seed in range(seeds):
+                own = [unit for unit in units if unit.seed == seed]
+                run_units(own, model, task, method, store, step, outcome, inputs)
+                if enough is not None and _ends(enough, units, seed, outcome, store):
+                    units = [unit for unit in units if unit.seed <= seed]
+                    break
     except KeyboardInterrupt:
         if (partial := assemble(units, outcome, store, facts)) is not None:
             store.save_map(partial)
@@ -76,6 +89,11 @@ def compute_map(
     whole = assemble(units, outcome, store, facts)
     if whole is None:
         raise DivergedError(f"every seed of {method.name} on {task.name} diverged.")
+    if is_gating(whole):
+        facts["reliability"] = reliability(whole).as_dict()
+        if enough is not None and (said := enough.said(whole)) is not None:
+            facts["stopped"] = said
+        whole = Map(whole.data, {**whole.provenance, **facts})
     store.save_map(whole)
     if warning := whole.provenance.get("task_warning"):
         logger.warning("%s is %s. The map carries this warning.", model.spec.name, warning)
@@ -96,6 +114,16 @@ def compute_map(
         "machine": {"python": platform.python_version(), "system": platform.platform()},
     }
     return Computed(whole, record)
+
+
+def _ends(enough: Enough, units: Sequence[Unit], seed: int, outcome: Outcome, store: Store) -> bool:
+    """Whether the run ends after this seed."""
+    if enough.is_late(list(outcome.computed.values())):
+        return True
+    if enough.stable is None:
+        return False
+    done = [unit for unit in units if unit.seed <= seed]
+    return enough.is_stable(assemble(done, outcome, store, {}))
 
 
 def kept_baseline(

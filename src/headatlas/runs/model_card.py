@@ -34,6 +34,7 @@ def card(chosen: Map, name: str, seed: str, rows: Sequence[HeldOut]) -> str:
     warning = (
         f"\nThe untouched model is {facts['task_warning']}.\n" if "task_warning" in facts else ""
     )
+    cut = f" Gates are 1 from {gated.thresholds[0]:.2f} on, else 0." if gated.thresholds else ""
     return f"""---
 {known}tags:
 - attention-heads
@@ -55,9 +56,9 @@ choose them (loss in nats per token; accuracy counts targets given exactly):
 | {plain.gates} | {plain.loss:.3f} | {plain.accuracy:.0%} |
 | {gated.gates} | {gated.loss:.3f} | {gated.accuracy:.0%} |
 
-Change of the loss: {gated.change:+.3f} (95 % interval over questions {gated.low:+.3f} to
-{gated.high:+.3f}). The gates were learned for this task alone: expect the model to be worse at
-others. The licence of the original model applies.
+Change of the loss: {gated.change:+.3f} (95 % interval over questions and few-shot prompts
+{gated.low:+.3f} to {gated.high:+.3f}).{cut} The gates were learned for this task
+alone: expect the model to be worse at others. The licence of the original model applies.
 {warning}
 - original model: `{base}`, hash `{facts["model_hash"]}`
 - task: `{facts["task"]}`, hash `{facts["task_hash"]}`

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from headatlas.maps.functions import head_counts, is_probing
-from headatlas.maps.published import published_shares
+from headatlas.maps.reliability import reliability
 from headatlas.maps.roles import (
     THRESHOLD,
     is_gating,
@@ -16,12 +16,12 @@ from headatlas.maps.roles import (
     shares,
     unstable_heads,
 )
-from headatlas.tasks import BUILT_IN, load_task
 
 if TYPE_CHECKING:
     from headatlas.maps import Map
 
 UNSTABLE_SHOWN = 8
+CHANCE = "chance: independent sets with as many heads in every layer"
 
 
 def sentences(maps: Sequence[Map], threshold: float = THRESHOLD) -> list[str]:
@@ -43,19 +43,26 @@ def sentences(maps: Sequence[Map], threshold: float = THRESHOLD) -> list[str]:
 
 def _gating(head_map: Map, threshold: float) -> Iterator[str]:
     task, seeds = head_map.provenance.get("task"), head_map.data.sizes["seed"]
+    found = reliability(head_map)
+    yield from (f"CAUTION: {task}: {warning}" for warning in found.warnings)
+    yield from (f"{task}: {line}" for line in found.sentences())
+    if "stopped" in head_map.provenance:
+        yield f"{task}: {head_map.provenance['stopped']}"
     number = f"{seeds} seed{'' if seeds == 1 else 's'}"
     for rule, share in shares(head_map, threshold).items():
-        known = _published(head_map, rule) if threshold == THRESHOLD else ""
         yield (
             f"{task}, {rule} ({number}): {share['facilitation']:.1%} of heads facilitate, "
-            f"{share['interference']:.1%} interfere{known}"
+            f"{share['interference']:.1%} interfere"
         )
     if seeds < 2:
         return
-    common = [seed_overlap(head_map, name, threshold) for name in ("facilitation", "interference")]
+    facilitate, interfere = (
+        seed_overlap(head_map, name, threshold) for name in ("facilitation", "interference")
+    )
     yield (
-        f"{task}: two seeds share {common[0]:.0%} of the heads that facilitate in either, and "
-        f"{common[1]:.0%} of those that interfere"
+        f"{task}: two seeds share {facilitate.share:.0%} of the heads that facilitate in either "
+        f"(chance {facilitate.expected:.0%}), and {interfere.share:.0%} of those that interfere "
+        f"(chance {interfere.expected:.0%}); {CHANCE}"
     )
     if unstable := sorted(unstable_heads(head_map, threshold), key=lambda row: -min(row[2:])):
         shown = [f"{layer}.{head} ({f}/{n})" for layer, head, f, n in unstable[:UNSTABLE_SHOWN]]
@@ -66,21 +73,13 @@ def _gating(head_map: Map, threshold: float) -> Iterator[str]:
         )
 
 
-def _published(head_map: Map, rule: str) -> str:
-    """The published shares, where model and task are those of the paper."""
-    facts = head_map.provenance
-    task = str(facts.get("task"))
-    if task not in BUILT_IN or load_task(task).hash != facts.get("task_hash"):
-        return ""
-    known = published_shares(str(facts.get("model")), task, rule)
-    return f" (published, 10 seeds: {known[0]:.1f}% and {known[1]:.1f}%)" if known else ""
-
-
 def _functions(head_map: Map) -> Iterator[str]:
     for name, count in head_counts(head_map).items():
+        low, high = count.elbow_low, count.elbow_high
+        bounds = f" (95 % of resampled maps: {low} … {high})" if low is not None else ""
         yield (
-            f"{name}: {count.elbow} heads before the elbow, {count.significant} significant (*), "
-            f"{count.both} both"
+            f"{name}: {count.elbow} heads before the elbow{bounds}, {count.significant} "
+            f"significant (*), {count.both} both"
         )
     if few := head_map.provenance.get("functions_left_out"):
         shown = ", ".join(f"{name} ({count})" for name, count in few.items())
@@ -93,6 +92,5 @@ def _common(one: Map, other: Map, threshold: float) -> str:
     names = " and ".join(str(head_map.provenance.get("task")) for head_map in (one, other))
     return (
         f"{names}: {both.common} heads always facilitate both, {both.share:.0%} of those that "
-        f"facilitate either (chance {both.expected:.0%} for independent starts; seeds of the same "
-        "number share their first gates, so some overlap is expected anyway)"
+        f"facilitate either (chance {both.expected:.0%}; {CHANCE})"
     )

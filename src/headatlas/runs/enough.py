@@ -1,0 +1,76 @@
+"""When a map has enough seeds: its mean reproduces well enough, or the time is up."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headatlas.errors import HeadAtlasError
+from headatlas.maps.reliability import MIN_RELIABILITY, reliability
+
+if TYPE_CHECKING:
+    from headatlas.maps import Map
+
+
+STABLE_SEEDS = 6
+"""Seeds from which a map may count as stable."""
+
+
+@dataclass
+class Enough:
+    """Rules that end a run before its last seed.
+
+    `stable`: facilitation and interference of the mean map reproduce at least so well, by the lower
+    end of their 95 % intervals over heads, from `STABLE_SEEDS` seeds on. The intervals allow for
+    neither other seeds nor a look after every seed: with fewer seeds a run would often stop at a
+    lucky moment. `seconds`: no seed is begun that would end later, judged by the seeds of this run;
+    the first is always done.
+    """
+
+    stable: float | None = None
+    seconds: float | None = None
+    began: float = field(default_factory=time.perf_counter)
+
+    def __post_init__(self) -> None:
+        if self.stable is not None and not 0 < self.stable < 1:
+            raise HeadAtlasError(
+                f"a reliability is a number between 0 and 1, such as 0.9, not {self.stable}."
+            )
+        if self.seconds is not None and not self.seconds > 0:
+            raise HeadAtlasError(f"the time must be positive, not {self.seconds} s.")
+
+    def is_stable(self, head_map: Map | None) -> bool:
+        """Whether a map reproduces as well as was asked for."""
+        if self.stable is None or head_map is None:
+            return False
+        return head_map.data.sizes["seed"] >= STABLE_SEEDS and reached(head_map) >= self.stable
+
+    def is_late(self, computed: list[float]) -> bool:
+        """Whether the next seed would end after the time is up."""
+        if self.seconds is None or not computed:
+            return False
+        used = time.perf_counter() - self.began
+        return used + sum(computed) / len(computed) > self.seconds
+
+    def said(self, head_map: Map) -> str | None:
+        """What became of the rules, for the map's provenance; `None` if there were none."""
+        seeds = head_map.data.sizes["seed"]
+        number = f"{seeds} seed{'' if seeds == 1 else 's'}"
+        if self.stable is None:
+            return None if self.seconds is None else f"{number} in the time given"
+        found = reached(head_map)
+        bound = "unknown" if math.isnan(found) else f"{found:.2f} (lower bound)"
+        words = f"reliability {bound} with {number}"
+        if found >= self.stable and seeds >= STABLE_SEEDS:
+            return f"reached {self.stable}: {words}"
+        return f"did not reach {self.stable}: {words}"
+
+
+def reached(head_map: Map) -> float:
+    """The lower bound of the reliability of the scores that a map is judged by."""
+    found = reliability(head_map)
+    return float(np.min([found.scores[name].low for name in MIN_RELIABILITY]))

@@ -1,0 +1,39 @@
+"""Which pairs a contrast is learned from, and which it is tested on."""
+
+from __future__ import annotations
+
+import pytest
+
+from headatlas.errors import HeadAtlasError
+from headatlas.runs.contrasting import fits_and_tests, published_groups
+from headatlas.tasks import Example, Task
+
+PAIRS = [
+    tuple(
+        Task.of(f"{name}:{form}", [Example(f"{name} {form} {i}", " a") for i in range(9)])
+        for form in ("kept", "lost")
+    )
+    for name in "abcd"
+]
+
+
+def test_every_pair_is_tested_with_gates_learned_from_the_others():
+    learned = {
+        tested[0][0].name[0]: "".join(task.name[0] for task in pairs.retain)
+        for pairs, tested in fits_and_tests(PAIRS, True)
+    }
+    assert learned == {"a": "bcd", "b": "acd", "c": "abd", "d": "abc"}
+    with pytest.raises(HeadAtlasError, match="at least two pairs"):
+        list(fits_and_tests(PAIRS[:1], True))
+
+
+def test_without_leaving_out_all_pairs_are_learned_from_and_tested():
+    ((pairs, tested),) = fits_and_tests(PAIRS, False)
+    assert len(pairs.retain) == 4
+    assert tested == PAIRS
+
+
+def test_the_published_experiment_has_both_directions_of_six_tasks():
+    one, other = published_groups()
+    assert [pair[::-1] for pair in one] == other
+    assert len(one) == 6

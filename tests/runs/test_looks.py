@@ -1,0 +1,51 @@
+"""Every further look at a map counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from headatlas.checks.kinds import CHECKS
+from headatlas.checks.results import About
+from headatlas.runs.looks import Looks
+from headatlas.runs.store import Store
+from small_things import gating_map
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = Store(tmp_path)
+    store.open()
+    return store
+
+
+def looks_of(store, value=0.5, check="gating", stored=None):
+    values = np.full((1, 2, 2), value)
+    return Looks(store, gating_map(values, values), CHECKS[check], stored)
+
+
+def test_looks_with_other_numbers_of_questions_are_counted(store):
+    for number, questions in enumerate((64, 32, 128), 1):
+        assert looks_of(store).number(questions) == number
+        assert looks_of(store).number(questions) == number  # not finished: nothing was seen
+        looks_of(store).add(questions)
+        assert looks_of(store).number(questions) == number  # the same look again
+    assert looks_of(store).number(64) == 1
+
+
+def test_other_maps_and_other_checks_have_their_own_looks(store):
+    looks_of(store).add(64)
+    assert looks_of(store).number(65) == 2
+    assert looks_of(store, value=0.6).number(65) == 1
+    assert looks_of(store, check="functions").number(65) == 1
+
+
+def test_a_stored_result_remembers_its_look_where_the_units_are_gone(store):
+    about = About("map", "hash", "model", "task", 64, look=2)
+    assert looks_of(store, stored=about).number(128) == 3
+
+
+def test_all_looks_together_err_rarely():
+    levels = [About("map", "hash", "model", "task", 64, look=look).level for look in range(1, 9)]
+    assert levels[:3] == pytest.approx([0.95, 0.99, 0.998])
+    assert sum(1 - level for level in levels) < 0.0625
