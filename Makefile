@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 OUT ?= atlas
 RESULTS ?= build/results
 COGQA ?=
-PAIRS := antonym capitalize country-capital english-french present-past singular-plural
+GEMMA ?=
 READY := $(VENV)/.ready
 # Modules are compiled when first imported, and most never are; the setting would have that done anew
 # in every process.
@@ -54,13 +54,12 @@ bench: $(READY)
 	$(BIN)/python tools/bench.py --package build/bench --out bench.json
 
 results: $(READY)
-	$(BIN)/headatlas gate --task math --batch-size 4 --seeds 10 --out $(RESULTS)/gating
-	$(BIN)/headatlas gate --task syntax --batch-size 8 --seeds 10 --out $(RESULTS)/gating
-	$(BIN)/headatlas check $(RESULTS)/gating --questions 48
-	$(BIN)/headatlas gate $(PAIRS:%=--task %) --seeds 1 --out $(RESULTS)/word-pairs
-	$(BIN)/headatlas check $(RESULTS)/word-pairs --questions 36
-	$(BIN)/headatlas contrast --out $(RESULTS)/contrast
+	$(BIN)/headatlas gate --task math --task syntax --out $(RESULTS)/gating
 	$(BIN)/python tools/schedules.py $(RESULTS)
+	$(BIN)/headatlas check $(RESULTS)/gating
+	$(BIN)/headatlas check $(RESULTS)/default
+	test -z "$(GEMMA)" || $(BIN)/headatlas gate --model $(GEMMA) --task math --task syntax --out $(RESULTS)/gemma
+	$(BIN)/headatlas contrast --out $(RESULTS)/contrast
 	$(BIN)/headatlas probe --causes --out $(RESULTS)/cognition
 	$(BIN)/headatlas check $(RESULTS)/cognition --task cognition
 	$(BIN)/headatlas probe --seeds 6 --out $(RESULTS)/cognition-seeds

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 
 import headatlas as ha
-from headatlas.checks.results.functions import HOLDS
+from headatlas.checks.results.functions import HOLDS, change_text
+from headatlas.checks.results.probe import TEXTS
 from headatlas.maps.aggregate import next_interval
 from headatlas.maps.functions import CAUSAL, head_counts
-from headatlas.runs.causes import EXAMPLES, SEEDS
-from headatlas.stats.intervals import Change
+from headatlas.runs.causes import EXAMPLES
 from markdown import table, text
 
 RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
@@ -25,17 +25,21 @@ CLAIMS = {
         "1. Masking a function's heads harms it more than masking random heads.",
         "own heads minus random heads",
     ),
+    "shuffled": (
+        "1b. … more than masking the heads of a probe that learned shuffled labels.",
+        "own heads minus those heads",
+    ),
     "specificity": (
         "2. Masking a function's heads harms it more than masking other functions' heads.",
         "own heads minus other functions' heads",
     ),
     "order": (
-        "3. High-order functions depend on low-order functions' heads, more than on random heads.",
-        "low-order heads minus random heads, on high-order steps",
+        "3. High-order functions depend on low-order functions' heads more than the reverse.",
+        "low → high minus high → low",
     ),
     "strengthening": (
-        "4. Pushing a function's heads along its direction improves it.",
-        "change with strength 1",
+        "4. Pushing a function's heads along its direction improves it, more than other pushes.",
+        "change",
     ),
 }
 
@@ -71,8 +75,15 @@ class Run:
         return result
 
     @property
+    def complete(self) -> bool:
+        """Whether the run has a map and the report on its probe."""
+        if not (self.folder / "maps").is_dir():
+            return False
+        return self.atlas.result("probing", "probe") is not None
+
+    @property
     def causes(self) -> ha.Comparison | None:
-        """Agreement with ablation and gating maps, if there is any."""
+        """Agreement with an ablation map, if there is any."""
         for path in (self.folder / "checks").glob("*.causes.json"):
             return ha.Comparison.from_dict(json.loads(path.read_text(encoding="utf-8")))
         return None
@@ -81,7 +92,7 @@ class Run:
 def runs() -> list[Run]:
     """The data sets of which there are stored runs."""
     found = [Run(RESULTS / name, title) for name, title in RUNS.items()]
-    return [run for run in found if (run.folder / "maps").is_dir()]
+    return [run for run in found if run.complete]
 
 
 def draw_figures() -> None:
@@ -99,7 +110,7 @@ def draw_figures() -> None:
 
 def page() -> str:
     """The whole page."""
-    parts = [
+    start = [
         "# Cognitive functions on the embedded model",
         text(
             "Which heads of SmolLM2-135M-Instruct (30 layers × 9 heads) tell a probe what kind of "
@@ -108,6 +119,11 @@ def page() -> str:
             "it. Written by `tools/results.py` from the maps and checks stored beside this page; "
             "`make results` computes them again."
         ),
+    ]
+    if not runs():
+        return "\n\n".join([*start, "There is no run beside this page."]) + "\n"
+    parts = [
+        *start,
         *claims_section(),
         *map_section(),
         *probe_section(),
@@ -132,20 +148,24 @@ def claims_section() -> Iterator[str]:
             found = check and check.claims[name]
             if not check or not found:
                 continue
+            also = "".join(f"; {words} {change_text(each)}" for words, each in found.also.items())
             rows.append(
                 [
                     claim,
                     run.title,
                     f"**{HOLDS[found.holds]}**",
-                    f"{what}: {_nats(found.change)}",
-                    f"{check.examples} steps of {check.questions} questions",
+                    f"{what}: {change_text(found.change)}{also}",
+                    f"{check.examples} steps of {check.questions} questions, "
+                    f"{100 * check.level:g} %",
                 ]
             )
     yield text(
-        "Over the test steps that were checked, in nats per token of the answer, with 95 % "
-        "intervals over questions and, where random heads are compared with, over draws. A "
-        "claim *holds* if its interval lies on the claimed side of 0, *does not hold* if on the "
-        "other, and is *undecided* if it contains 0."
+        "Over the test steps that were checked, in nats per token of the answer, with intervals "
+        "over questions and over sets of heads: an interval also covers what other random heads, "
+        "or the same sets of heads under other functions' names, might do, so that a map of random "
+        "heads seldom passes. A claim *holds* if its interval lies on the claimed side of 0, *does "
+        "not hold* if on the other, and *cannot be told* if it contains 0. Order and strengthening "
+        "have several numbers: all must lie on the claimed side."
     )
     yield table(["claim", "data", "on this model", "number", "from"], rows)
 
@@ -173,30 +193,30 @@ def map_section() -> Iterator[str]:
 def probe_section() -> Iterator[str]:
     """How good the probe is, beside what needs no heads."""
     yield "## How good is the probe?"
-    rows = []
+    yield text(
+        "Accuracy on the test split, with 95 % intervals over questions. Text classifiers see what "
+        "the probe's states may hold: the prompt, the last step, the answer, or all of it; the "
+        "*strongest* is the one with the highest accuracy on these very test questions, so that "
+        "the choice favours text. *Embeddings* and *residual stream* are linear probes of the same "
+        "tokens, before the first layer and after some; what they reach needs no look at single "
+        "heads. *Number and length of the step* say where in its question a step stands; the gain "
+        "over *shuffled labels* is the probe's selectivity."
+    )
     for run in runs():
         report = run.report
-        rows.append(
-            [
-                run.title,
-                f"{report.examples} ({report.questions})",
-                f"{report.accuracy:.1%} ({report.low:.1%} … {report.high:.1%})",
-                f"{report.chance:.1%}",
-                *(
-                    f"{control.accuracy:.1%} ({control.gain:+.1%}; "
-                    f"{control.low:+.1%} … {control.high:+.1%})"
-                    for control in report.controls.values()
-                ),
-            ]
+        gain, majority = report.over_text, report.controls["majority"].accuracy
+        yield text(
+            f"{run.title}: the probe reaches {report.accuracy:.1%} ({report.low:.1%} … "
+            f"{report.high:.1%}) of {report.examples} steps of {report.questions} questions, mean "
+            f"of {report.seeds} seeds; chance is {report.chance:.1%}, the most common function "
+            f"{majority:.1%}. The strongest text ({TEXTS[report.strongest_text]}) reaches "
+            f"{gain.accuracy:.1%}: a gain of **{gain.gain_text}**, {gain.verdict}."
         )
-    yield text(
-        "Accuracy on the test split, with 95 % intervals over questions, and in brackets what the "
-        "probe gains over each control. *Words* is a bag of words of the same prompts; *place* "
-        "is the number of the step in its question and the length of its prompt; *shuffled* is the "
-        "same probe trained on shuffled labels, so that the gain over it is its selectivity."
-    )
-    columns = ["data", "test steps (questions)", "probe", "chance"]
-    yield table([*columns, "commonest function", "words", "place", "shuffled"], rows)
+        rows = [
+            [words, f"{control.accuracy:.1%}", control.gain_text, control.verdict]
+            for words, control in report.rows()
+        ]
+        yield table(["compared with", "accuracy", "the probe's gain", ""], rows)
     for run in runs():
         report = run.report
         yield f"Confusion on {run.title}, percent of each function's steps (row) taken for another:"
@@ -212,7 +232,9 @@ def counts_section() -> Iterator[str]:
     yield "## How many heads count?"
     yield text(
         "*Elbow*: heads before the bend of the sorted curve, as published, where it gives under "
-        "7 % of the heads for every function. *Beyond chance*: heads whose importance exceeds in "
+        "7 % of the heads for every function. The bend of one curve hangs on its two ends, so the "
+        "median over 200 maps is taken whose seeds and questions are drawn again, and in brackets "
+        "where 95 % of them have it. *Beyond chance*: heads whose importance exceeds in "
         "every seed what labels shuffled within questions give any head (p ≤ 0.05, corrected for "
         "the number of heads). The elbow always finds heads, also where chance would do as well; "
         "the null counts every head that tells anything, however little."
@@ -223,24 +245,28 @@ def counts_section() -> Iterator[str]:
         rows = [
             [
                 name,
-                f"{count.elbow} ({count.elbow / heads:.0%})",
+                f"{count.elbow} ({count.elbow_low} … {count.elbow_high})",
+                f"{count.elbow / heads:.0%}",
                 str(count.significant),
                 str(count.both),
             ]
             for name, count in head_counts(head_map).items()
         ]
         yield f"{run.title}, of {heads} heads:"
-        yield table(["function", "elbow", "beyond chance", "both"], rows)
+        yield table(["function", "elbow", "of all heads", "beyond chance", "both"], rows)
 
 
 def masking_section() -> Iterator[str]:
     """Masking against random heads."""
     yield "## Mask a function's heads"
     yield text(
-        "Change of the mean log-probability of the function's test answers when its top heads are "
-        "masked (gate 0 at all positions), beside random heads of the same layers that exclude "
-        "them; the interval of the difference is over questions and over draws. Accuracy: answers "
-        "given exactly."
+        "Change of the mean log-probability of the function's test answers when the heads before "
+        "its elbow are masked (gate 0 at all positions), beside random heads of the same layers "
+        "that exclude them, each among the nearest in the size of what it writes; *size* is the "
+        "mean size of these relative to the masked heads. A layer with too few others keeps its "
+        "most important heads only. The interval of the difference is over questions and over "
+        "draws, and covers what a further draw might do. *Shuffled*: own heads minus as many heads "
+        "of a probe that learned shuffled labels, over questions. Accuracy: answers given exactly."
     )
     for run in runs():
         if not (check := run.check):
@@ -248,10 +274,12 @@ def masking_section() -> Iterator[str]:
         rows = [
             [
                 row.function,
-                f"{row.heads}{' (elbow)' if row.elbow else ''}",
+                f"{row.heads} of {row.chosen}",
                 f"{row.change.mean:+.3f}",
-                f"{row.control:+.3f}",
-                _nats(row.difference),
+                f"{row.control:+.3f} ({min(row.controls):+.2f} … {max(row.controls):+.2f})",
+                f"{row.size_ratio:.2f}",
+                change_text(row.difference),
+                change_text(row.over_shuffled) if row.over_shuffled else "",
                 f"{row.accuracy:.0%}: {row.accuracy_change.mean:+.0%}, random "
                 f"{row.accuracy_control:+.0%} ({row.accuracy_difference.low:+.0%} … "
                 f"{row.accuracy_difference.high:+.0%})",
@@ -259,9 +287,12 @@ def masking_section() -> Iterator[str]:
             ]
             for row in check.masking
         ]
-        yield f"{run.title}, {check.questions} questions, {check.draws} draws:"
-        columns = ["function", "heads", "change", "random heads", "difference", "accuracy", ""]
-        yield table(columns, rows)
+        yield f"{run.title}, {check.questions} questions, {check.draws} draws (their range):"
+        columns = ["function", "heads", "change", "random heads", "size", "difference"]
+        yield table([*columns, "shuffled", "accuracy", ""], rows)
+        for row in check.masking:
+            if row.shortfall:
+                yield f"{row.function}: {row.shortfall}."
         yield f"![Masking, {run.folder.name}]({run.folder.name}/figures/masking.png)"
 
 
@@ -269,30 +300,45 @@ def specificity_section() -> Iterator[str]:
     """Mask one function, measure another."""
     yield "## Mask one function's heads, measure another"
     yield text(
-        "Change of log-probability in nats per token; rows: whose heads (before the elbow) are "
-        "masked, with their number. Bold: the 95 % interval leaves out 0."
-    )
-    for run in runs():
-        if run.check:
-            yield f"![Specificity, {run.folder.name}]({run.folder.name}/figures/specificity.png)"
-
-
-def order_section() -> Iterator[str]:
-    """Low-order heads, high-order functions."""
-    yield "## Low-order heads and high-order functions"
-    yield text(
-        "Change of the high-order functions' answers when a low-order function's heads are masked, "
-        "and how it differs from masking random heads."
+        "Change of log-probability in nats per token; rows: whose heads are masked, the same "
+        "number for every function (the median of their elbows). Bold: the interval leaves out 0. "
+        "A solid frame marks the heads that harm a function most, a dotted one the function that "
+        "heads harm most. P-values are shares of all assignments of the sets of heads to functions."
     )
     for run in runs():
         if not (check := run.check):
             continue
-        rows = [
-            [row.masked, row.measured, _nats(row.change), _nats(row.difference)]
-            for row in check.order
+        found = check.specificity
+        ranks = ", ".join(f"{n} {r}" for n, r in zip(found.functions, found.ranks, strict=True))
+        yield text(
+            f"{run.title}, {found.heads} heads each: own heads harm most for {found.most} of "
+            f"{len(found.functions)} functions (chance 1, p = {found.p_most:.2g}); their mean "
+            f"advantage has p = {found.p:.2g}. Ranks of own heads: {ranks}."
+        )
+        yield f"![Specificity, {run.folder.name}]({run.folder.name}/figures/specificity.png)"
+
+
+def order_section() -> Iterator[str]:
+    """Low-order heads on high-order functions, and the reverse."""
+    yield "## Low-order heads and high-order functions"
+    yield text(
+        "Change of the other order's answers when a function's heads are masked, with intervals "
+        "over questions. If low-order functions come first, low → high harms more than high → low. "
+        "Some steps suffer more from any loss of heads, so that low-order and high-order heads are "
+        "also compared on the same steps: those of all other functions."
+    )
+    for run in runs():
+        if not (check := run.check) or not (found := check.order):
+            continue
+        rows = [[row.masked, row.measured, change_text(row.change)] for row in found.rows]
+        rows += [
+            ["**low order**", "high order", change_text(found.low_to_high)],
+            ["**high order**", "low order", change_text(found.high_to_low)],
+            ["low → high minus high → low", "", change_text(found.difference)],
+            ["low-order minus high-order heads", "same steps", change_text(found.same_steps)],
         ]
-        yield f"{run.title}:"
-        yield table(["masked", "measured", "change", "minus random heads"], rows)
+        yield f"{run.title}, {found.heads} heads each:"
+        yield table(["masked", "measured", "change"], rows)
 
 
 def strengthening_section() -> Iterator[str]:
@@ -300,67 +346,91 @@ def strengthening_section() -> Iterator[str]:
     yield "## Push heads along their function's direction"
     yield text(
         "The direction of a head is its mean output in the function's training answers minus that "
-        "in all other answers; multiples of it are added at the function's heads, at all "
-        "positions. Strength 1 decides the claim; the others show how much it depends on that."
+        "in all other answers; a multiple of it is added at the function's heads, at all "
+        "positions. The multiple is the one of a fixed list with the largest mean gain on `select` "
+        "questions; the numbers are from `test` questions. Controls are as large at the same "
+        "heads: random directions, and other functions' directions."
     )
     for run in runs():
         if not (check := run.check):
             continue
-        strengths = sorted({row.strength for row in check.strengthening})
-        pushes = {(row.function, row.strength): row for row in check.strengthening}
-        names = list(dict.fromkeys(name for name, _ in pushes))
+        found = check.strengthening
+        tried = ", ".join(f"{each.strength:g}: {each.change.mean:+.3f}" for each in found.tried)
+        yield f"{run.title}, strength {found.strength:g} (mean gain on `select`: {tried}):"
         rows = [
-            [name, *(_nats(pushes[name, strength].change) for strength in strengths)]
-            for name in names
+            [
+                row.function,
+                change_text(row.change),
+                f"{row.over_random.mean:+.3f}",
+                f"{row.over_others.mean:+.3f}" if row.over_others else "",
+                f"{row.accuracy:.0%}: {row.accuracy_change.mean:+.0%}",
+            ]
+            for row in found.rows
         ]
-        yield f"{run.title}, change of log-probability by strength:"
-        rows.append(["all steps", *(_nats(each.change) for each in check.strengthening_of_all)])
-        yield table(["function", *(f"{strength:+g}" for strength in strengths)], rows)
+        columns = ["function", "change", "minus random directions", "minus others' directions"]
+        yield table([*columns, "accuracy"], rows)
         yield f"![Strengthening, {run.folder.name}]({run.folder.name}/figures/strengthening.png)"
 
 
 def causes_section() -> Iterator[str]:
-    """Agreement of probing, ablation and gating."""
+    """Agreement of probing and ablation, beside its ceiling."""
     for run in runs():
         if not (causes := run.causes):
             continue
         yield "## Does reading predict removing?"
         yield text(
-            f"{run.title}: rank correlation over heads between importance (probing), the fall of "
-            "log-probability when a head is removed (ablation), and facilitation (gating), for "
-            "every function's own examples, with 95 % bootstrap intervals over heads; *within "
-            "layers* the same with every layer's mean subtracted. *Top heads*: share of the 20 "
-            f"largest that both have. Ablation uses {EXAMPLES} steps or a few more over all "
-            f"functions, and gating has {SEEDS} seed per function: their noise makes every "
-            "correlation smaller than it is."
+            f"{run.title}: rank correlation over heads between importance (probing) and the fall "
+            "of log-probability when a head is removed (ablation), for every function's own "
+            "examples, with 95 % bootstrap intervals over heads; *within layers* the same with "
+            "every layer's mean subtracted. Ablation uses the steps of whole test questions, at "
+            f"least {EXAMPLES} over all functions. Both maps are noisy, and noise makes a "
+            "correlation smaller than it is: the *reliability* of each is the correlation of its "
+            "halves (other questions; for probing also other seeds), stepped up by Spearman and "
+            "Brown, the *ceiling* the root of their product, and *without noise* the correlation "
+            "divided by it. *Top heads*: share of the 20 largest that both have."
         )
         rows = [
             [
                 str(row.function),
-                " – ".join(row.pair),
                 f"{row.spearman:+.2f} ({row.low:+.2f} … {row.high:+.2f})",
+                " / ".join(f"{each:.2f}" for each in row.reliability),
+                _known(row.ceiling),
+                _known(row.disattenuated)
+                + (
+                    f" ({row.disattenuated_low:+.2f} … {row.disattenuated_high:+.2f})"
+                    if np.isfinite(row.disattenuated_low)
+                    else ""
+                ),
                 f"{row.within:+.2f} ({row.within_low:+.2f} … {row.within_high:+.2f})",
-                f"{row.top_overlap:.0%} (chance {row.top_expected:.0%})",
+                f"{row.top_overlap:.0%} ({row.top_low:.0%} … {row.top_high:.0%})",
             ]
             for row in causes.rows
         ]
-        yield table(["function", "kinds of map", "all heads", "within layers", "top heads"], rows)
-        yield f"![Agreement of three kinds of map]({run.folder.name}/figures/causes.png)"
-        read = [row for row in causes.rows if row.pair == ("probing", "ablation")]
-        above = sum(row.low > 0 for row in read)
-        below = sum(row.high < 0 for row in read)
-        inside = sum(row.within_low > 0 for row in read)
+        columns = ["all heads", "reliability", "ceiling", "without noise", "within layers"]
+        chance = f"top heads (chance {causes.rows[0].top_expected:.0%})"
+        yield table(["function", *columns, chance], rows)
+        yield f"![Reading and removing]({run.folder.name}/figures/causes.png)"
+        above = sum(row.low > 0 for row in causes.rows)
+        below = sum(row.high < 0 for row in causes.rows)
+        inside = sum(row.within_low > 0 for row in causes.rows)
+        shared = sum(row.top_low > row.top_expected for row in causes.rows)
         whole, within, top = (
-            float(np.mean([getattr(row, key) for row in read]))
+            float(np.mean([getattr(row, key) for row in causes.rows]))
             for key in ("spearman", "within", "top_overlap")
         )
+        ceilings = [row.ceiling for row in causes.rows if np.isfinite(row.ceiling)]
+        known = f" of at most {np.mean(ceilings):.2f}" if ceilings else ""
         yield text(
-            f"Importance and removal correlate at {whole:+.2f} on average: surely above 0 for "
-            f"{above} of {len(read)} functions and surely below for {below}; within layers at "
-            f"{within:+.2f}, surely above 0 for {inside}. Of the 20 most important heads {top:.0%} "
-            "are among the 20 whose removal harms most (by chance "
-            f"{read[0].top_expected:.0%})."
+            f"Importance and removal correlate at {whole:+.2f}{known} on average: surely above 0 "
+            f"for {above} of {len(causes.rows)} functions and surely below for {below}; within "
+            f"layers at {within:+.2f}, surely above 0 for {inside}. Of the 20 most important heads "
+            f"{top:.0%} are among the 20 whose removal harms most (by chance "
+            f"{causes.rows[0].top_expected:.0%}), surely more than chance for {shared}."
         )
+
+
+def _known(value: float) -> str:
+    return f"{value:+.2f}" if np.isfinite(value) else "–"
 
 
 def seeds_section() -> Iterator[str]:
@@ -383,7 +453,3 @@ def seeds_section() -> Iterator[str]:
         f"first {half} seeds holds {share:.1%} of the numbers of {later.sizes['seed']} further "
         f"seeds. The mean maps of the two halves correlate at {alike:.3f}."
     )
-
-
-def _nats(change: Change) -> str:
-    return f"{change.mean:+.3f} ({change.low:+.3f} … {change.high:+.3f})"

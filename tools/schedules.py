@@ -1,7 +1,8 @@
-"""The default schedule of gating against the published one: `python tools/schedules.py FOLDER`.
+"""The default schedule of gating against long references: `python tools/schedules.py FOLDER`.
 
-Four seeds of both on one task, with the published learning rates and 500 + 500 + 500 updates of
-batch size 16: hours. Continues where it stopped. Then an update of either is timed, in turns.
+References have the published learning rates and 250 + 250 + 250 updates, four seeds: hours. The
+default has as many seeds as `headatlas gate` gives. Every seed is kept, and the run continues where
+it stopped. At the end an update of either is timed on every task, in turns.
 """
 
 from __future__ import annotations
@@ -15,22 +16,30 @@ from pathlib import Path
 import torch
 
 import headatlas as ha
+from headatlas.cli.atlas import GATED
+from headatlas.cli.gate import SEEDS
 
-TASK = "singular-plural"
-DEFAULT_SEEDS = range(4, 8)
-"""Other seeds than those of the published schedule, so that the two share no first gates."""
+TUNED_ON = ("singular-plural", "aba")
+"""The tasks that the default schedule was chosen on."""
 
-SCHEDULES = {
-    "published": (ha.Gating.published(batch_size=16), 4),
-    "default": (ha.Gating(), 8),
-}
+STATED_ON = {"present-past": 16, "ioi": 16, "syntax": 8}
+"""The tasks that its quality is stated on, and the reference's questions per update."""
+
+REFERENCE_SEEDS = 4
 ROUNDS = 7
 
 
-def times(model: ha.Model, task: ha.Task) -> dict[str, dict[str, float]]:
-    """Seconds per update of either schedule, measured in turns."""
-    seconds: dict[str, list[float]] = {name: [] for name in SCHEDULES}
-    streams = {name: task.batches("train", m.batch_size, 0) for name, (m, _) in SCHEDULES.items()}
+def reference(task: str) -> ha.Gating:
+    """The long schedule that the default is compared with."""
+    return ha.Gating.published(steps=250, batch_size=STATED_ON[task])
+
+
+def times(model: ha.Model, task: str) -> dict[str, dict[str, float]]:
+    """Seconds per update of either schedule on a task, measured in turns."""
+    methods = {"reference": reference(task), "default": ha.Gating()}
+    own_task = ha.load_task(task).for_tokenizer(model.tokenizer)
+    streams = {name: own_task.batches("train", m.batch_size, 0) for name, m in methods.items()}
+    seconds: dict[str, list[float]] = {name: [] for name in methods}
     for _ in range(ROUNDS):
         for name, stream in streams.items():
             rows = [model.encode(example.prompt, example.target) for example in next(stream)]
@@ -43,15 +52,18 @@ def times(model: ha.Model, task: ha.Task) -> dict[str, dict[str, float]]:
             "updates": method.reports({}),
             "seconds_an_update": round(statistics.median(seconds[name][1:]), 3),
         }
-        for name, (method, _) in SCHEDULES.items()
+        for name, method in methods.items()
     }
 
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
     loaded = ha.load_model("smollm2-135m")
-    for name, (method, seeds) in SCHEDULES.items():
-        ha.Atlas(folder / name, loaded).map(method, TASK, seeds)
-    own_task = ha.load_task(TASK).for_tokenizer(loaded.tokenizer)
+    for subject in STATED_ON:
+        run = "gating" if subject in GATED else "default"
+        ha.Atlas(folder / run, loaded).map(ha.Gating(), subject, SEEDS)
+    for subject in STATED_ON:
+        ha.Atlas(folder / "reference", loaded).map(reference(subject), subject, REFERENCE_SEEDS)
     path = folder / "schedule-times.json"
-    path.write_text(json.dumps(times(loaded, own_task), indent=1) + "\n", encoding="utf-8")
+    timed = {subject: times(loaded, subject) for subject in STATED_ON}
+    path.write_text(json.dumps(timed, indent=1) + "\n", encoding="utf-8")
