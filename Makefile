@@ -3,7 +3,8 @@
 # make test-all     make test, then the long tests: many random examples with a new seed each time,
 #                   planted heads in real weights, 20 kills, every command of the README
 # make docs         rewrite the generated pages in docs/
-# make results      compute docs/results/: takes hours, and continues where it stopped
+# make results      compute docs/results/: takes hours, and continues where it stopped;
+#                   from stored maps after python tools/restore.py build/results
 # make bench        time a gate update against the published package and the machine's limit
 # make real-models  download larger real models and compare them with llama.cpp
 # All of them first set up the environment in .venv.

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import cognition_page
-import results
+import gating_page
 import task_page
 from write_docs import cli_page
 
@@ -29,7 +29,7 @@ def test_the_page_of_tasks_is_up_to_date():
 
 
 def test_the_pages_of_results_tell_what_is_stored_beside_them():
-    for name, written in (("gating", results), ("cognition", cognition_page)):
+    for name, written in (("gating", gating_page), ("cognition", cognition_page)):
         page = (ROOT / "docs" / "results" / f"{name}.md").read_text(encoding="utf-8")
         assert page == written.page(), "run 'python tools/results.py'"
 

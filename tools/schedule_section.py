@@ -13,6 +13,9 @@ from headatlas.stats.reliability import without_noise
 from markdown import table, text
 from schedules import STATED_ON, TUNED_ON
 
+SCHEDULE_TIMES = "schedule-times.json"
+"""Seconds per update, as `tools/schedules.py` measured them."""
+
 GOALS = {"facilitation": 0.95, "interference": 0.9}
 """Correlation with the reference, noise taken out, that a converged default should reach."""
 

@@ -1,0 +1,56 @@
+"""The section of docs/results/gating.md on contrastive gating."""
+
+from __future__ import annotations
+
+import json
+
+import headatlas as ha
+from markdown import table, text
+from stored import RESULTS
+
+
+def contrasts() -> ha.ContrastCheck:
+    """The stored accuracies of contrastive gating."""
+    (path,) = (RESULTS / "contrast" / "checks").glob("*.contrast.json")
+    return ha.ContrastCheck.from_dict(json.loads(path.read_text(encoding="utf-8")))
+
+
+def _with_interval(share: float, interval: tuple[float, float]) -> str:
+    return f"{share:.0%} ({100 * interval[0]:.0f}–{100 * interval[1]:.0f})"
+
+
+def contrast_section() -> list[str]:
+    """Contrastive gating, leaving one task out."""
+    check = contrasts()
+    found = check.contrasts
+    rows = [
+        [
+            row.retain,
+            row.forget,
+            f"{row.retain_before:.0%} → "
+            f"{_with_interval(row.retain_after, row.retain_after_interval)}",
+            f"{row.forget_before:.0%} → "
+            f"{_with_interval(row.forget_after, row.forget_after_interval)}",
+            row.verdict,
+        ]
+        for row in found
+    ]
+    seeds = max(row.seeds for row in found)
+    over = f"questions and {seeds} seeds" if seeds > 1 else "questions, for the gates of one seed"
+    (summary,) = check.summary()
+    return [
+        "## Contrast: one form kept, the other forgotten",
+        text(
+            "`headatlas contrast`: gates learned from other tasks and tested on one that they have "
+            "not seen; exact answers to up to "
+            f"{max(row.questions for row in found)} test questions, with 95 % intervals over "
+            f"{over}. A pair holds if the intervals show that the forgotten form loses at least "
+            "80 % of its accuracy and that the retained one keeps at least 60 %; it does not hold "
+            "if they show the opposite of one; else it cannot be told. The model can do a form "
+            "if the lower bound of its accuracy lies at least 0.1 above chance. The length of the "
+            "fits was chosen with these pairs in view."
+        ),
+        table(["retain", "forget", "accuracy, retained", "accuracy, forgotten", "verdict"], rows),
+        text(f"{summary[0].upper()}{summary[1:]}."),
+        "![Accuracy before and after contrastive gating](contrast/figures/accuracy.png)",
+    ]

@@ -1,0 +1,312 @@
+"""docs/results/gating.md, from the stored maps and checks."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+import headatlas as ha
+from contrast_section import contrast_section
+from headatlas.maps.published import PUBLISHED
+from headatlas.maps.reliability import reliability
+from headatlas.maps.roles import role_overlap, seed_overlap, shares, unstable_heads
+from headatlas.plots.captions import schedule_text
+from markdown import table, text
+from schedule_section import SCHEDULE_TIMES, schedule_section
+from speed_section import speed_section
+from stored import RESULTS, checks_of, maps_of, record
+
+MODELS = {"gating": "SmolLM2-135M", "gemma": "Gemma-3-270M"}
+"""The models whose maps stand beside the published ones, by run."""
+
+LETTERS = {"facilitation": "F", "interference": "N", "irrelevance": "R"}
+VERDICTS = {True: "yes", False: "no", None: "cannot be told"}
+
+
+def page() -> str:
+    """docs/results/gating.md"""
+    sections = {
+        "gating/maps": shares_section,
+        "gating/checks": lambda: [*toggling_section(), *held_out_section()],
+        "contrast/checks": contrast_section,
+        "reference/maps": schedules,
+        "bench.json": speed_section,
+    }
+    there = [section for needed, section in sections.items() if (RESULTS / needed).exists()]
+    start = [
+        "# Gating on the embedded model",
+        text(
+            "What causal head gating finds on SmolLM2-135M-Instruct (30 layers × 9 heads) with two "
+            "CPU cores. Written by `tools/results.py` from the maps and checks stored beside this "
+            "page; `make results` and `make bench` compute everything again, which takes hours."
+        ),
+    ]
+    parts = [*start, *(part for section in there for part in section())]
+    return "\n\n".join(parts) + "\n"
+
+
+def shares_section() -> list[str]:
+    """What holds always, and what in any seed."""
+    runs = {run: maps_of(run) for run in MODELS if (RESULTS / run).exists()}
+    fewest = min(each.data.sizes["seed"] for maps in runs.values() for each in maps.values())
+    maps = runs["gating"]
+    models = list(dict.fromkeys(model for model, _, _ in PUBLISHED))
+    rows, notes = [], []
+    for task in sorted(maps):
+        own = [shares(found[task].sel(seed=range(fewest))) for found in runs.values()]
+        for rule in own[0]:
+            found = [(each[rule]["facilitation"], each[rule]["interference"]) for each in own]
+            cells = [f"{100 * f:.1f} / {100 * n:.1f}" for f, n in found]
+            others = ["{} / {}".format(*PUBLISHED[model, task, rule]) for model in models]
+            rows.append([task, rule, *cells, *others])
+    for task, head_map in sorted(maps.items()):
+        common = [seed_overlap(head_map, name) for name in ("facilitation", "interference")]
+        heads = int(np.isfinite(head_map["gate"].isel(seed=0)).sum())
+        notes.append(
+            f"{task} ({head_map.data.sizes['seed']} seeds): "
+            f"{len(unstable_heads(head_map))} of {heads} heads facilitate in some seeds and "
+            "interfere in others. Two seeds have "
+            f"{common[0].share:.0%} of their facilitating heads in common, and "
+            f"{common[1].share:.0%} of their interfering ones (shares of the union; by chance "
+            f"{common[0].expected:.0%} and {common[1].expected:.0%}, with as many heads in every "
+            "layer)."
+        )
+    for one, two in combinations(sorted(maps), 2):
+        first, second = (maps[task].aggregate("always")["facilitation"] for task in (one, two))
+        both = role_overlap(first, second)
+        notes.append(
+            f"Always facilitating for {one} and for {two}: {both.common} heads, {both.share:.0%} "
+            f"of the union; by chance it would be {both.expected:.0%}."
+        )
+    return [
+        "## Always and any",
+        *(f"![Roles of heads, {MODELS[run]}]({run}/figures/both.always-any.png)" for run in runs),
+        text(
+            f"Percent of heads with F ≥ 0.5 / N ≥ 0.5 in {fewest} seeds ({schedules_of(maps)}; the "
+            f"default is now {default_schedule()}). Beside it the published values of "
+            "other models (table 2 of [arXiv 2505.13737](https://arxiv.org/abs/2505.13737): ten "
+            "seeds of 500 + 500 + 500 updates of 64 questions, other data for the same kinds of "
+            "task). Models, data, the length of fits and perhaps the number of seeds differ, with "
+            "which less holds always and more in any: compare only roughly."
+        ),
+        table(["task", "heads", *(MODELS[run] for run in runs), *models], rows),
+        "\n".join(text(note, "- ") for note in notes),
+        *trust_section(maps),
+    ]
+
+
+def schedules_of(maps: dict[str, ha.Map]) -> str:
+    """The schedules of maps in words."""
+    return "; ".join(f"{task}: {schedule_text(each)}" for task, each in sorted(maps.items()))
+
+
+def default_schedule() -> str:
+    """The schedule that users get."""
+    method = ha.Gating()
+    updates = " + ".join(str(fit.steps) for fit in method.fits().values())
+    return f"{updates} updates of {method.batch_size}"
+
+
+def trust_section(maps: dict[str, ha.Map]) -> list[str]:
+    """How far the maps can be trusted, by their own seeds and fits."""
+    rows, warnings = [], []
+    for task, head_map in sorted(maps.items()):
+        found = reliability(head_map)
+        rows.append(
+            [
+                task,
+                schedule_text(head_map),
+                str(found.seeds),
+                *(
+                    f"{each.mean_map:.2f} ({each.low:.2f} … {each.high:.2f})"
+                    for each in (found.scores[name] for name in LETTERS)
+                ),
+                f"{found.roles.agreement:.0%} / {found.roles.chance:.0%} / {found.roles.kappa:.2f}",
+                " / ".join(f"{fit.undecided:.0%}" for fit in found.fits.values()),
+                " / ".join(f"{fit.moved:.3f}" for fit in found.fits.values()),
+                f"{found.from_start['facilitation']:.2f} / {found.start_share:.0%}",
+            ]
+        )
+        warnings += [f"{task}: {warning}." for warning in found.warnings]
+    return [
+        "### How far these maps can be trusted",
+        text(
+            "*Reliability*: of the mean over seeds, from halves of the seeds (Spearman–Brown), "
+            "with 95 % intervals over heads. *Roles*: how often two seeds give a head the same "
+            "role / how often by chance / Fleiss' kappa. *Undecided*: gates of G⁺ / G⁻ that are "
+            "neither open (≥ 0.9) nor closed (≤ 0.1) nor held between by the data. *Moved*: mean "
+            "change of a gate in the last quarter of its fit. *Start*: correlation of F with the "
+            "first gates / share of the difference between seeds that goes with them."
+        ),
+        table(
+            ["task", "updates", "seeds", "F", "N", "R", "roles", "undecided", "moved", "start"],
+            rows,
+        ),
+        "\n".join(text(warning, "- ") for warning in warnings) or "No warning.",
+    ]
+
+
+def toggling_section() -> list[str]:
+    """Ordered toggling beside matched random heads."""
+    checks = {**checks_of("gating"), **checks_of("default")}
+    rows = []
+    for task, check in checks.items():
+        found = check.toggling
+        rows += [
+            [
+                task,
+                str(curve.seeds),
+                LETTERS[curve.score],
+                f"{curve.toggled:.0f} of {curve.count:.0f}",
+                _interval(curve.own),
+                _interval(curve.control),
+                _interval(curve.difference),
+                f"± {found.bound:.2f}" if curve.score == "irrelevance" else "",
+                VERDICTS[found.holds[curve.score]],
+            ]
+            for curve in found.curves
+        ]
+    return [
+        "## Do heads do what their scores say?",
+        text(
+            "Ordered toggling (`headatlas check`): starting from G⁺, heads with a score of at "
+            "least 0.5 are set to 0 and, separately, to 1; the number is log P(target | 0) − "
+            "log P(target | 1) on test questions, in nats per token. Verdicts are read at a number "
+            "of heads fixed beforehand: for F and N a tenth of the model's heads, highest scores "
+            "first (all of them where there are fewer), for R all. Beside them the same number of "
+            "random heads that do not have the role, of the same layers and of similar output "
+            "size. F holds if the difference lies below 0; N if it lies above 0 and the change "
+            "does too; R if the change lies within the harmless bound, on average and in nine of "
+            "ten seeds, and random heads do not (at most one draw in 20). The bound is a quarter "
+            "of the untouched loss, or of the gain over other questions' targets where that is "
+            'less. Intervals that allow for both are "cannot be told".'
+        ),
+        "\n".join(text(f"{task}: {_measured(check)}.", "- ") for task, check in checks.items()),
+        table(
+            [
+                "task",
+                "seeds",
+                "score",
+                "heads",
+                "change",
+                "random heads",
+                "difference",
+                "harmless",
+                "holds",
+            ],
+            rows,
+        ),
+        "\n".join(text(line, "- ") for line in _counted(list(checks.values()))),
+        "![Toggling curves](gating/figures/both.toggling.png)",
+    ]
+
+
+def _interval(change: Any) -> str:
+    return f"{change.mean:+.2f} ({change.low:+.2f} … {change.high:+.2f})"
+
+
+def _measured(check: ha.GatingCheck) -> str:
+    """What a check of toggling rests on, and why it says nothing if it does not."""
+    found = check.toggling
+    left_out = {LETTERS[curve.score]: curve.left_out for curve in found.curves if curve.left_out}
+    words = (
+        f"look {check.about.look}, {found.scope}; {found.questions} questions after "
+        f"{found.prefixes} few-shot prompts and {found.draws} draws per seed"
+    )
+    if left_out:
+        each = ", ".join(f"{number:.0f} of {letter}" for letter, number in left_out.items())
+        words += f"; heads without a partner in their layer: {each}"
+    return "; ".join([words, *check.cautions])
+
+
+def _counted(checks: list[ha.GatingCheck]) -> list[str]:
+    """On how many tasks each score holds, is reversed, or cannot be told, by intervals."""
+    lines = []
+    for score in LETTERS:
+        held = [check.toggling.holds[score] for check in checks]
+        lines.append(
+            f"{score.capitalize()} holds on {held.count(True)} of {len(held)} tasks, is reversed "
+            f"on {held.count(False)}, and cannot be told on {held.count(None)}."
+        )
+    return lines
+
+
+def held_out_section() -> list[str]:
+    """Loss on test questions."""
+    rows, hard = [], []
+    shown = ("untouched", "G", "G⁺", "G⁻")
+    checks = {**checks_of("gating"), **checks_of("default")}
+    for task, check in checks.items():
+        found = {row.gates: row for row in check.held_out}
+        plus = found["G⁺"]
+        rows.append(
+            [
+                task,
+                str(plus.seeds),
+                *(f"{found[name].loss:.3f}" for name in shown),
+                f"{plus.change:+.3f} ({plus.low:+.3f} … {plus.high:+.3f})",
+                f"{found['untouched'].accuracy:.0%} → {plus.accuracy:.0%}",
+            ]
+        )
+        hard += [_hard_row(task, found, row) for row in check.held_out if row.thresholds]
+    lowers = [
+        row.lowers for check in checks.values() for row in check.held_out if row.gates == "G⁺"
+    ]
+    return [
+        "## Held-out loss",
+        text(
+            "Nats a token on test questions that no gate has seen, means over seeds; intervals "
+            "allow for few-shot prompts and questions, and from three seeds on for seeds. Accuracy "
+            "counts targets given exactly (`math` has whole worked solutions as targets)."
+        ),
+        table(["task", "seeds", *shown, "change with G⁺", "accuracy with G⁺"], rows),
+        text(
+            f"G⁺ surely lowers the loss on {lowers.count(True)} of {len(lowers)} tasks, surely "
+            f"raises it on {lowers.count(False)}, and on {lowers.count(None)} it cannot be told."
+        ),
+        text(
+            "Hard gates are 0 or 1, cut at the threshold (0.05, 0.15 … 0.95) with the lowest loss "
+            "on `select` questions, for each seed. They are a working circuit if the loss on test "
+            "questions is surely at most the harmless bound above that of the untouched model."
+        ),
+        table(
+            [
+                "task",
+                "gates",
+                "threshold",
+                "soft",
+                "hard",
+                "untouched",
+                "change when hard",
+                "seeds that work",
+                "best on select (untouched)",
+                "works",
+            ],
+            hard,
+        ),
+    ]
+
+
+def _hard_row(task: str, found: dict[str, Any], row: Any) -> list[str]:
+    soft = found[row.gates.removesuffix(" (hard)")]
+    low, high = min(row.thresholds), max(row.thresholds)
+    return [
+        task,
+        soft.gates,
+        f"{low:.2f}" if low == high else f"{low:.2f} … {high:.2f}",
+        f"{soft.loss:.3f}",
+        f"{row.loss:.3f}",
+        f"{row.untouched:.3f}",
+        f"{row.change:+.3f} ({row.low:+.3f} … {row.high:+.3f})",
+        f"{row.working} of {row.seeds}",
+        f"{row.select_loss:.3f} ({row.select_untouched:.3f})",
+        VERDICTS[row.works],
+    ]
+
+
+def schedules() -> list[str]:
+    """The default schedule against long references."""
+    default = {**maps_of("default"), **maps_of("gating")}
+    return schedule_section(default, maps_of("reference"), record(SCHEDULE_TIMES))

@@ -1,0 +1,34 @@
+"""What docs/results/ holds: maps, checks and records of the stored runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import headatlas as ha
+
+RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
+
+
+def atlas_of(run: str) -> ha.Atlas:
+    """The atlas of a stored run."""
+    return ha.Atlas(RESULTS / run, progress=None)
+
+
+def maps_of(run: str) -> dict[str, ha.Map]:
+    """The maps of a run by task."""
+    maps = atlas_of(run).maps().values()
+    return {str(head_map.provenance["task"]): head_map for head_map in maps}
+
+
+def checks_of(run: str) -> dict[str, ha.GatingCheck]:
+    """The checks of a run by task."""
+    results = {task: atlas_of(run).result(head_map) for task, head_map in maps_of(run).items()}
+    return {task: check for task, check in results.items() if isinstance(check, ha.GatingCheck)}
+
+
+def record(name: str) -> dict[str, Any]:
+    """Plain data beside the page."""
+    found: dict[str, Any] = json.loads((RESULTS / name).read_text(encoding="utf-8"))
+    return found
