@@ -109,6 +109,23 @@ def test_check_writes_what_it_finds(headatlas, gated, tasks):
     assert "was checked before" not in " ".join(error.split())
 
 
+def test_three_updates_are_said_to_mean_nothing_and_are_not_approved(
+    headatlas, tiny_folder, tasks, tmp_path
+):
+    out = tmp_path / "out"
+    words = ("gate", "--model", tiny_folder, "--task", tasks[0], "--out", out, "--seeds", "3")
+    code, printed, error = headatlas(*words, "--steps", "3", "--batch-size", "4")
+    assert code == 0, error
+    warned = printed.index("CAUTION: a: roles mean nothing yet")
+    assert warned < printed.index("of heads facilitate")
+    code, printed, error = headatlas("check", out, "--task", tasks[0], "--questions", "4")
+    assert code == 0, error
+    assert "the map has not converged" in printed
+    assert "as expected of a true map" not in printed
+    (found,) = (json.loads(path.read_text()) for path in (out / "checks").glob("*.json"))
+    assert True not in found["toggling"]["holds"].values()
+
+
 def test_an_interrupted_check_continues(gated, tasks, tmp_path, continues):
     copied = Path(shutil.copytree(gated[0], tmp_path / "copied"))
     words = ("check", copied, "--task", tasks[0], "--questions", "6")
