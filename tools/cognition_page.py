@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 
 import headatlas as ha
-from headatlas.checks.results.functions import HOLDS, change_text
+from headatlas.checks.results.functions import change_text
 from headatlas.checks.results.probe import TEXTS
+from headatlas.checks.results.verdict import HOLDS
 from headatlas.maps.aggregate import next_interval
 from headatlas.maps.functions import CAUSAL, head_counts
 from headatlas.runs.causes import EXAMPLES
@@ -164,7 +165,7 @@ def claims_section() -> Iterator[str]:
         "over questions and over sets of heads: an interval also covers what other random heads, "
         "or the same sets of heads under other functions' names, might do, so that a map of random "
         "heads seldom passes. A claim *holds* if its interval lies on the claimed side of 0, *does "
-        "not hold* if on the other, and *cannot be told* if it contains 0. Order and strengthening "
+        "not hold* if on the other, and *inconclusive* if it contains 0. Order and strengthening "
         "have several numbers: all must lie on the claimed side."
     )
     yield table(["claim", "data", "on this model", "number", "from"], rows)

@@ -22,7 +22,7 @@ MODELS = {"gating": "SmolLM2-135M", "gemma": "Gemma-3-270M"}
 """The models whose maps stand beside the published ones, by run."""
 
 LETTERS = {"facilitation": "F", "interference": "N", "irrelevance": "R"}
-VERDICTS = {True: "yes", False: "no", None: "cannot be told"}
+VERDICTS = {True: "yes", False: "no", None: "inconclusive"}
 
 
 def page() -> str:
@@ -181,7 +181,7 @@ def toggling_section() -> list[str]:
             "does too; R if the change lies within the harmless bound, on average and in nine of "
             "ten seeds, and random heads do not (at most one draw in 20). The bound is a quarter "
             "of the untouched loss, or of the gain over other questions' targets where that is "
-            'less. Intervals that allow for both are "cannot be told".'
+            'less. Intervals that allow for both are "inconclusive".'
         ),
         "\n".join(text(f"{task}: {_measured(check)}.", "- ") for task, check in checks.items()),
         table(
@@ -222,13 +222,13 @@ def _measured(check: ha.GatingCheck) -> str:
 
 
 def _counted(checks: list[ha.GatingCheck]) -> list[str]:
-    """On how many tasks each score holds, is reversed, or cannot be told, by intervals."""
+    """On how many tasks each score holds, is reversed, or inconclusive, by intervals."""
     lines = []
     for score in LETTERS:
         held = [check.toggling.holds[score] for check in checks]
         lines.append(
             f"{score.capitalize()} holds on {held.count(True)} of {len(held)} tasks, is reversed "
-            f"on {held.count(False)}, and cannot be told on {held.count(None)}."
+            f"on {held.count(False)}, and is inconclusive on {held.count(None)}."
         )
     return lines
 
@@ -264,7 +264,7 @@ def held_out_section() -> list[str]:
         table(["task", "seeds", *shown, "change with G⁺", "accuracy with G⁺"], rows),
         text(
             f"G⁺ surely lowers the loss on {lowers.count(True)} of {len(lowers)} tasks, surely "
-            f"raises it on {lowers.count(False)}, and on {lowers.count(None)} it cannot be told."
+            f"raises it on {lowers.count(False)}, and on {lowers.count(None)} it is inconclusive."
         ),
         text(
             "Hard gates are 0 or 1, cut at the threshold (0.05, 0.15 … 0.95) with the lowest loss "

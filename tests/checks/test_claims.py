@@ -15,7 +15,6 @@ from checks.made_answers import (
     some_steps,
 )
 from headatlas.checks.claims import (
-    all_of,
     equal_count,
     order,
     order_claim,
@@ -103,12 +102,6 @@ def test_order_needs_two_functions_of_each():
     before, masked = answers_of(steps, {name: dict.fromkeys(NAMES, -0.1) for name in NAMES})
     assert order(changes_of(before, masked), steps, 1) is None
     assert order_claim(None) is None
-
-
-def test_a_verdict_of_several_conditions():
-    assert all_of(True, True) is True
-    assert all_of(True, None) is None
-    assert all_of(None, False) is False
 
 
 def test_functions_are_compared_with_equally_many_heads():

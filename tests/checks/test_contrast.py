@@ -12,7 +12,8 @@ import torch
 from headatlas.checks.contrast import QUESTIONS_PER_PREFIX, check_contrast
 from headatlas.checks.measure import Questions, answer
 from headatlas.checks.results import ContrastCheck
-from headatlas.checks.results.contrast import FAILS, HOLDS, IMPOSSIBLE, UNKNOWN, Contrasted
+from headatlas.checks.results.contrast import IMPOSSIBLE, Contrasted
+from headatlas.checks.results.verdict import HOLDS
 from headatlas.maps import Map
 from headatlas.models.edit import Edit
 from headatlas.stats.paired_shares import paired_shares
@@ -85,9 +86,9 @@ def test_gates_that_keep_one_and_forget_the_other_hold_and_random_ones_do_not(ti
     changed = answered(tiny, "xy", gate, same=False)
     found = check_contrast(tiny, unchanged, changed, map_of(gates), [])
     assert found.possible
-    assert (found.holds, found.verdict) == (True, HOLDS)
+    assert (found.holds, found.verdict) == (True, HOLDS[True])
     backwards = check_contrast(tiny, changed, unchanged, map_of(gates), [])
-    assert (backwards.holds, backwards.verdict) == (False, FAILS)
+    assert (backwards.holds, backwards.verdict) == (False, HOLDS[False])
     untouched = check_contrast(tiny, unchanged, changed, map_of(torch.ones(3, *SHAPE)), [])
     assert untouched.holds is False
     one, two = (answered(tiny, name) for name in ("kl", "mn"))
@@ -116,13 +117,13 @@ def judged(retain_before, retain_after, forget_before, forget_after, seeds=3, nu
 @pytest.mark.parametrize(
     ("accuracies", "verdict"),
     [
-        ((0.9, 0.9, 0.9, 0.0), HOLDS),
-        ((0.9, 0.2, 0.9, 0.0), FAILS),  # too little is kept
-        ((0.9, 0.9, 0.9, 0.5), FAILS),  # too little is forgotten
-        ((0.9, 0.6, 0.9, 0.0), UNKNOWN),  # kept by its point value, 0.54, alone
-        ((0.9, 0.9, 0.9, 0.15), UNKNOWN),  # forgotten by its point value, 0.18, alone
-        ((0.9, 0.9, 0.9, 0.2), UNKNOWN),
-        ((0.9, 0.1, 0.9, 0.18), FAILS),  # one side is enough to fail
+        ((0.9, 0.9, 0.9, 0.0), HOLDS[True]),
+        ((0.9, 0.2, 0.9, 0.0), HOLDS[False]),  # too little is kept
+        ((0.9, 0.9, 0.9, 0.5), HOLDS[False]),  # too little is forgotten
+        ((0.9, 0.6, 0.9, 0.0), HOLDS[None]),  # kept by its point value, 0.54, alone
+        ((0.9, 0.9, 0.9, 0.15), HOLDS[None]),  # forgotten by its point value, 0.18, alone
+        ((0.9, 0.9, 0.9, 0.2), HOLDS[None]),
+        ((0.9, 0.1, 0.9, 0.18), HOLDS[False]),  # one side is enough to fail
         ((0.9, 0.9, 0.1, 0.0), IMPOSSIBLE),
         ((0.1, 0.1, 0.9, 0.0), IMPOSSIBLE),
     ],
@@ -139,14 +140,14 @@ def test_seeds_that_differ_leave_a_pair_open():
     assert same.holds is True
     mixed = replace(same, retain_after=kept.after, retain_after_interval=kept.after_interval)
     assert kept.after > 0.6
-    assert (mixed.holds, mixed.verdict) == (None, UNKNOWN)
+    assert (mixed.holds, mixed.verdict) == (None, HOLDS[None])
 
 
 def test_the_summary_counts_every_verdict():
     pairs = [judged(*each) for each in ((0.9, 0.9, 0.9, 0), (0.9, 0.2, 0.9, 0), (0.9, 0.6, 0.9, 0))]
     check = ContrastCheck("m", ("map",), (*pairs, judged(0.9, 0.9, 0.05, 0)))
     assert check.summary() == [
-        "holds for 1 of 3 pairs that the model can do; does not hold for 1, cannot be told for 1"
+        "holds for 1 of 3 pairs that the model can do; does not hold for 1, inconclusive for 1"
     ]
     nothing = ContrastCheck("m", ("map",), (judged(0.9, 0.9, 0.05, 0),))
     assert nothing.summary() == ["the model can do both tasks of none of these pairs"]

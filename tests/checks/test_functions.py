@@ -297,7 +297,7 @@ def test_the_summary_says_claims_with_their_numbers():
         "intervals: 95 %, nats per token",
         "a function's heads matter more for it than random heads: holds, -0.500 (-0.700 … -0.300); "
         "by itself for 3 of 3 functions",
-        "a function's heads matter more for it than other functions' heads do: cannot be told, "
+        "a function's heads matter more for it than other functions' heads do: inconclusive, "
         "+0.100 (-0.200 … +0.400); p = 0.01 over all assignments of heads to functions; own heads "
         "harm most for 3 of 3 functions (chance 1, p = 0.02)",
         "low-order heads matter more for high-order functions than the other way round: does not "

@@ -25,17 +25,23 @@ from headatlas.checks.held_out import held_out
 from headatlas.checks.measure import Questions, answer
 from headatlas.checks.orders import ToggleOrder, curve_points
 from headatlas.checks.results.about import About
-from headatlas.checks.results.gating import HARMLESS, NOT_CONVERGED, Curve, GatingCheck
+from headatlas.checks.results.gating import (
+    HARMLESS,
+    NOT_CONVERGED,
+    Curve,
+    GatingCheck,
+    harmless_bound,
+)
 from headatlas.checks.sizes import sizes_on_task
 from headatlas.checks.toggling import toggle, toggling_passes
 from headatlas.checks.verdicts import verdict
+from headatlas.maps.roles import SCORES
 from headatlas.models.edit import Edit
 from headatlas.stats.intervals import Change
 from headatlas.tasks import Example, Task
 from small_things import gating_map
 
 SHAPE = (3, 4)
-NONE = Change(math.nan, math.nan, math.nan)
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +60,11 @@ def off_minus_on(model, questions, heads, start):
             scores = [model.score(batch, Edit(gate=gate)).mean() for batch in questions.batches]
         found.append(torch.cat(scores).double().numpy())
     return found[0] - found[1]
+
+
+def scores_of(head_map, seed=0):
+    """The scores of a seed, as a toggling order takes them."""
+    return {name: head_map[name].sel(seed=seed) for name in SCORES}
 
 
 def test_output_sizes_are_what_heads_add_where_targets_are_predicted(tiny, task):
@@ -83,7 +94,7 @@ def test_toggling_switches_the_first_heads_of_each_order_and_of_every_draw(tiny,
     first = off_minus_on(tiny, questions.first(2), [(1, 2)], start)
     assert curve.change[0][0] == pytest.approx(first.mean(), rel=1e-4)
     sizes = sizes_on_task(tiny, task)
-    order = ToggleOrder.of(head_map["facilitation"].sel(seed=0), sizes, 16, "facilitation, seed 0")
+    order = ToggleOrder.of(scores_of(head_map), "facilitation", sizes, 16, "facilitation, seed 0")
     draws = [off_minus_on(tiny, questions, heads, start).mean() for heads in order.draws]
     assert [draw[1] for draw in curve.controls] == pytest.approx(draws, rel=1e-3)
     assert curve.control.mean == pytest.approx(np.mean(draws), rel=1e-3)
@@ -100,9 +111,35 @@ def test_toggling_switches_the_first_heads_of_each_order_and_of_every_draw(tiny,
 def test_orders_leave_out_heads_without_a_partner_lowest_scores_first(tiny, task):
     minus = np.zeros((1, *SHAPE))
     minus[0, 1] = 0.6, 0.9, 0.8, 0.1
-    scores = gating_map(np.ones((1, *SHAPE)), minus)["facilitation"].sel(seed=0)
-    order = ToggleOrder.of(scores, sizes_on_task(tiny, task), 3, "x")
+    scores = scores_of(gating_map(np.ones((1, *SHAPE)), minus))
+    order = ToggleOrder.of(scores, "facilitation", sizes_on_task(tiny, task), 3, "x")
     assert (order.heads, order.left_out) == (((1, 1),), 2)
+    assert order.draws == (((1, 3),),) * 3
+
+
+def test_heads_of_the_opposite_role_are_no_controls(tiny, task):
+    plus, minus = np.ones((1, *SHAPE)), np.zeros((1, *SHAPE))
+    minus[0, 1, 0] = 0.9
+    plus[0, 1, 1:3] = 0.1
+    scores, sizes = scores_of(gating_map(plus, minus)), sizes_on_task(tiny, task)
+    order = ToggleOrder.of(scores, "facilitation", sizes, 3, "x")
+    assert order.draws == (((1, 3),),) * 3
+    order = ToggleOrder.of(scores, "interference", sizes, 3, "x")
+    assert (order.count, len(order.heads), order.left_out) == (2, 1, 1)
+    assert order.draws == (((1, 3),),) * 3
+
+
+def test_all_irrelevant_heads_are_toggled_also_without_a_partner(tiny, task):
+    minus = np.zeros((1, *SHAPE))
+    minus[0, 1, 3] = 0.9  # three irrelevant heads of layer 1 share one that is not
+    order = ToggleOrder.of(
+        scores_of(gating_map(np.ones((1, *SHAPE)), minus)),
+        "irrelevance",
+        sizes_on_task(tiny, task),
+        3,
+        "x",
+    )
+    assert (order.count, len(order.heads), order.left_out) == (11, 11, 10)
     assert order.draws == (((1, 3),),) * 3
 
 
@@ -127,13 +164,22 @@ def curve_of(score, own=(0, 0, 0), control=(0, 0, 0), difference=(0, 0, 0), draw
     return Curve(score, 1, (2.0,), ((own[0],),), controls, 0, *changes, 2.0, 0.0)
 
 
+UNKNOWN = (math.nan,) * 3
+
+
 @pytest.mark.parametrize(
-    ("difference", "expected"),
-    [((-2, -3, -1), True), ((-2, -5, 1), None), ((2, 1, 3), False), (NONE, None)],
+    ("own", "difference", "expected"),
+    [
+        ((-9, -10, -8), (-2, -3, -1), True),
+        ((-9, -10, -8), (-2, -5, 1), None),
+        ((-9, -10, -8), (2, 1, 3), False),
+        ((-9, -10, -8), UNKNOWN, None),
+        ((-1, -3, 1), (-2, -3, -1), None),  # it may not fall at all
+        ((1, 0.5, 2), (-2, -3, -1), False),  # it rises, only less than with random heads
+    ],
 )
-def test_facilitation_must_fall_below_random_heads(difference, expected):
-    values = (difference.mean,) * 3 if difference is NONE else difference
-    assert verdict(curve_of("facilitation", (-9, -10, -8), difference=values), 1) is expected
+def test_facilitation_must_fall_and_more_than_with_random_heads(own, difference, expected):
+    assert verdict(curve_of("facilitation", own, difference=difference), 1) is expected
 
 
 @pytest.mark.parametrize(
@@ -173,6 +219,12 @@ def test_irrelevance_must_hold_in_nearly_every_seed(beyond, expected):
     curve = curve_of("irrelevance", (0, -0.2, 0.2), (-3, -4, -2), draws=(-3.0,) * 16)
     change = tuple((2.0 * (-1) ** seed if seed < beyond else 0.1,) for seed in range(10))
     assert verdict(replace(curve, seeds=10, change=change), 0.25) is expected
+
+
+def test_nothing_is_harmless_where_the_model_knows_nothing():
+    assert harmless_bound(2.0, -0.4) == 0
+    curve = curve_of("irrelevance", (0, -0.01, 0.01), (-3, -4, -2), draws=(-3.0,) * 16)
+    assert verdict(curve, harmless_bound(2.0, -0.4)) is None
 
 
 def test_harm_is_measured_by_what_the_model_knows_where_that_is_less(tiny, task):
@@ -223,6 +275,20 @@ def test_true_roles_hold(planted, planted_questions, quick, seeds):
     found = toggle(planted, planted_questions, swapped, limit=24)
     assert found.holds["facilitation"] is not True
     assert found.holds["interference"] is (False if seeds == 1 else None)
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_random_facilitation_beside_true_interference_fails(
+    planted, planted_questions, quick, seeds
+):
+    """Random heads look facilitating beside saboteurs: these are no controls."""
+    for number in range(5):
+        rng = np.random.default_rng(number)
+        chosen = [SILENT[i] for i in rng.choice(len(SILENT), 12, replace=False)]
+        rest = [head for head in (*STRONG, *SILENT) if head not in chosen]
+        head_map = map_of(chosen, SABOTEURS, rest, seeds, rng)
+        found = toggle(planted, planted_questions, head_map, limit=24)
+        assert found.holds["facilitation"] is not True, number
 
 
 def test_silent_heads_are_irrelevant_where_random_ones_are_not(quick):

@@ -87,7 +87,7 @@ def test_the_three_outcomes_of_a_comparison_have_words_of_their_own():
     for low, high, holds, words in (
         (0.05, 0.2, True, None),
         (-0.2, -0.05, False, "tells the functions apart better than the probe does"),
-        (-0.1, 0.1, None, "cannot be told from 40 questions"),
+        (-0.1, 0.1, None, "inconclusive with 40 questions"),
     ):
         texts = {"answer": Control(0.6, (low + high) / 2, low, high, holds)}
         report = replace(probe_report(), texts=texts)

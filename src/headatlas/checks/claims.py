@@ -10,6 +10,7 @@ import numpy as np
 
 from headatlas.checks.measure import Answers
 from headatlas.checks.results.functions import Claim, Order, OrderRow, Specificity
+from headatlas.checks.results.verdict import all_of
 from headatlas.checks.steps import Steps
 from headatlas.maps.functions import Ranked
 from headatlas.maps.order import Head
@@ -110,13 +111,6 @@ def order_claim(found: Order | None) -> Claim | None:
         "low minus high on the same steps": found.same_steps,
     }
     return Claim(found.difference, all_of(found.difference.below, found.same_steps.below), also)
-
-
-def all_of(*verdicts: bool | None) -> bool | None:
-    """True if all are, False if one is; otherwise it cannot be told."""
-    if False in verdicts:
-        return False
-    return None if None in verdicts else True
 
 
 def _order_difference(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,27 +24,50 @@ VERDICT_SHARE, MIN_HEADS = 0.1, 4
 POINTS = 4
 """Points of a curve, at most."""
 
+OPPOSITE = {"facilitation": "interference", "interference": "facilitation"}
+
 
 @dataclass(frozen=True)
 class ToggleOrder:
-    """The heads of a role in one seed, by falling score, as far as they have partners.
+    """The heads of a role in one seed, by falling score.
 
-    `draws` holds other heads of the same layers and of similar output size, in the same order;
-    `left_out` heads of the role have no such partner.
+    `draws` holds random heads without a role that counts against the comparison, one for each head
+    that has a partner: of its layer and of similar output size. `left_out` heads have none; they
+    are toggled only if the claim is about all heads of the role.
     """
 
     heads: tuple[Head, ...]
     draws: tuple[tuple[Head, ...], ...]
     left_out: int
 
+    @property
+    def count(self) -> int:
+        """The number of heads that have the role."""
+        return self.left_out + len(self.draws[0])
+
     @classmethod
     def of(
-        cls, scores: xr.DataArray, sizes: dict[Head, float], draws: int, name: str
+        cls,
+        gates: Mapping[str, xr.DataArray],
+        score: str,
+        sizes: Mapping[Head, float],
+        draws: int,
+        name: str,
     ) -> ToggleOrder:
-        """The order of one seed's scores (layer × head); the name makes the draws repeatable."""
-        chosen = heads_by(scores.where(scores >= THRESHOLD))
-        controls = Controls.of(chosen, list(sizes), sizes, random.Random(name), draws)
-        return cls(controls.kept, controls.draws, len(controls.left_out))
+        """The order of one seed's scores (layer × head); the name makes the draws repeatable.
+
+        Heads with the opposite role are no controls: they move log P the other way, so that any
+        heads would look facilitating beside interfering ones.
+        """
+        chosen = heads_by(gates[score].where(gates[score] >= THRESHOLD))
+        opposite = OPPOSITE.get(score)
+        excluded = set()
+        if opposite is not None:
+            excluded = set(heads_by(gates[opposite].where(gates[opposite] >= THRESHOLD)))
+        pool = [head for head in sizes if head not in excluded]
+        controls = Controls.of(chosen, pool, sizes, random.Random(name), draws)
+        heads = tuple(chosen) if score == "irrelevance" else controls.kept
+        return cls(heads, controls.draws, len(controls.left_out))
 
     def first(self, number: int) -> ToggleOrder:
         """The first heads of the order with their partners."""

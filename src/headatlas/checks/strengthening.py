@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from headatlas.checks.claims import all_of
 from headatlas.checks.compared import Compared, pooled_change, pooled_difference
 from headatlas.checks.measure import Answers
 from headatlas.checks.results.functions import (
@@ -17,6 +16,7 @@ from headatlas.checks.results.functions import (
     StrengtheningRow,
     TriedStrength,
 )
+from headatlas.checks.results.verdict import all_of
 from headatlas.checks.steps import Answering, Steps
 from headatlas.maps.order import Head
 from headatlas.models.edit import Edit

@@ -4,7 +4,8 @@ Heads are sorted by a score. Starting from G⁺, the first k of them are set to 
 1; the curve is log P(target | set to 0) − log P(target | set to 1). It falls for facilitation,
 stays near 0 for irrelevance, and rises for interference (Nam et al., arXiv 2505.13737). Toggling
 many heads ruins a model whichever they are, so every curve has a band: the same with other heads of
-the same layers and of similar output size. Verdicts compare the two at a fixed number of heads.
+the same layers and of similar output size, which have neither that role nor the opposite one.
+Verdicts compare the two at a fixed number of heads.
 """
 
 from __future__ import annotations
@@ -89,7 +90,13 @@ def toggle(
     curves = []
     for score in SCORES:
         orders = {
-            seed: ToggleOrder.of(gates[score].sel(seed=seed), sizes, draws, f"{score}, seed {seed}")
+            seed: ToggleOrder.of(
+                {name: gates[name].sel(seed=seed) for name in SCORES},
+                score,
+                sizes,
+                draws,
+                f"{score}, seed {seed}",
+            )
             for seed in seeds
         }
         curves.append(_curve(score, orders, list(sizes), questions, measure, level))
@@ -117,7 +124,7 @@ def _curve(
 ) -> Curve:
     """Toggle the first heads of every seed, and their partners, at all points of the curve."""
     left_out = float(np.mean([order.left_out for order in orders.values()]))
-    count = float(np.mean([len(order.heads) for order in orders.values()])) + left_out
+    count = float(np.mean([order.count for order in orders.values()]))
     orders = {seed: order for seed, order in orders.items() if order.heads}
     if not orders:
         return Curve(score, 0, (), (), (), 0, UNKNOWN, UNKNOWN, UNKNOWN, count, left_out)
@@ -163,8 +170,11 @@ def _move(
     for seed, order in orders.items():
         name = f"{score}, seed {seed}, {len(order.heads)} heads"
         chosen[seed] = measure(name, seed, order.heads, questions[seed])
+        nothing = np.zeros(len(questions[seed].names))
         draws = [
             measure(f"{name}, random {number}", seed, others, questions[seed])
+            if others
+            else nothing
             for number, others in enumerate(order.draws, 1)
         ]
         random[seed] = np.stack(draws)

@@ -1,47 +1,51 @@
-"""What toggling says about a score: it holds, it does not, or it cannot be told."""
+"""What toggling says about a score: it holds, it does not, or it is inconclusive."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from headatlas.checks.results.gating import Curve
+from headatlas.checks.results.verdict import all_of
 from headatlas.stats.intervals import Change
 
-RARE = 0.05
+MAX_HARMLESS_DRAWS = 0.05
 """The share of random draws, at most, that may be harmless where irrelevance is to mean anything.
 """
 
 
-MOST_SEEDS = 0.9
+MIN_HARMLESS_SEEDS = 0.9
 """The share of seeds, at least, that must each be harmless by themselves."""
 
 
 def verdict(curve: Curve, bound: float) -> bool | None:
-    """Whether a curve is as its score predicts; `None` if it cannot be told.
+    """Whether a curve is as its score predicts; `None` if it is inconclusive.
 
-    Facilitation: below the controls. Interference: above the controls, and above 0. Irrelevance:
-    within the harmless bound (nats, up or down), also in nearly every seed by itself, where random
-    heads are not: if more than one draw in 20 is harmless too, random heads would often pass.
+    Facilitation: below the controls, and below 0. Interference: above both. Irrelevance: within the
+    harmless bound (nats, up or down), also in nearly every seed by itself, where random heads are
+    not: if more than one draw in 20 is harmless too, random heads would often pass. Without a
+    positive bound (a model that knows no more of targets than of others) nothing can be told.
 
     Controls have none of the chosen heads. Where a few heads matter very much, a random choice that
     holds one of them is therefore called facilitating more often than the level says.
     """
     own, difference = curve.own, curve.difference
     if curve.score == "facilitation":
-        return difference.below
+        return all_of(difference.below, own.below)
     if curve.score == "interference":
-        if difference.below or own.below:
-            return False
-        return True if difference.above and own.above else None
+        return all_of(difference.above, own.above)
+    if bound <= 0:
+        return None
     if not (harmless := is_within(own, bound)):
         return harmless
-    seeds = curve.seeds_within(bound) >= MOST_SEEDS * curve.seeds
+    seeds = curve.seeds_within(bound) >= MIN_HARMLESS_SEEDS * curve.seeds
     return True if seeds and not _random_heads_are_harmless(curve, bound) else None
 
 
 def _random_heads_are_harmless(curve: Curve, bound: float) -> bool:
     draws = np.array([draw[curve.verdict_at] for draw in curve.controls])
-    return bool(np.mean(np.abs(draws) <= bound) > RARE) or bool(is_within(curve.control, bound))
+    return bool(np.mean(np.abs(draws) <= bound) > MAX_HARMLESS_DRAWS) or bool(
+        is_within(curve.control, bound)
+    )
 
 
 def is_within(change: Change, bound: float) -> bool | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from headatlas.checks.results.verdict import HOLDS, all_of
 from headatlas.maps.naming import joint_name
 from headatlas.maps.result import Result
 from headatlas.stats.ability import Ability, ability_by_accuracy
@@ -12,7 +13,6 @@ from headatlas.stats.intervals import Change
 from headatlas.stats.paired_shares import Interval, PairedShares
 from headatlas.stats.retention import FORGOTTEN, RETAINED
 
-HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "cannot be told"
 IMPOSSIBLE = "the model cannot do both"
 
 
@@ -86,17 +86,12 @@ class Contrasted(Result):
         if the model cannot do both tasks."""
         if not self.possible:
             return None
-        sides = (self.retained_margin.above, self.forgotten_margin.below)
-        if False in sides:
-            return False
-        return True if all(sides) else None
+        return all_of(self.retained_margin.above, self.forgotten_margin.below)
 
     @property
     def verdict(self) -> str:
         """The verdict in words."""
-        if not self.possible:
-            return IMPOSSIBLE
-        return {True: HOLDS, False: FAILS, None: UNKNOWN}[self.holds]
+        return HOLDS[self.holds] if self.possible else IMPOSSIBLE
 
 
 @dataclass(frozen=True)
@@ -119,11 +114,11 @@ class ContrastCheck(Result):
 
     def summary(self) -> list[str]:
         """How many of the pairs that the model can do hold, how many do not, and what is open."""
-        possible = [pair.verdict for pair in self.contrasts if pair.possible]
+        possible = [pair.holds for pair in self.contrasts if pair.possible]
         if not possible:
             return ["the model can do both tasks of none of these pairs"]
         return [
-            f"holds for {possible.count(HOLDS)} of {len(possible)} pairs that the model can do; "
-            f"does not hold for {possible.count(FAILS)}, cannot be told for "
-            f"{possible.count(UNKNOWN)}"
+            f"holds for {possible.count(True)} of {len(possible)} pairs that the model can do; "
+            f"does not hold for {possible.count(False)}, inconclusive for "
+            f"{possible.count(None)}"
         ]

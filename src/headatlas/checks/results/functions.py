@@ -8,6 +8,7 @@ from statistics import fmean
 from typing import ClassVar
 
 from headatlas.checks.results.about import MapCheck, percent
+from headatlas.checks.results.verdict import HOLDS
 from headatlas.stats.intervals import Change
 
 CLAIMS = {
@@ -19,7 +20,6 @@ CLAIMS = {
         "pushing heads along their function's direction helps it, more than other directions do"
     ),
 }
-HOLDS = {True: "holds", False: "does not hold", None: "cannot be told"}
 
 
 @dataclass(frozen=True)

@@ -18,17 +18,17 @@ def harmless_bound(untouched: float, gain: float = nan) -> float:
     """The change of the loss (nats per token) up to which nothing that matters is lost.
 
     A quarter of the untouched loss; or of the untouched model's `gain` over the targets of other
-    questions, where that is known and less.
+    questions, where that is known and less. It is 0 for a model that knows nothing.
 
-    >>> harmless_bound(2.0), harmless_bound(2.0, 0.4)
-    (0.5, 0.1)
+    >>> harmless_bound(2.0), harmless_bound(2.0, 0.4), harmless_bound(2.0, -0.1)
+    (0.5, 0.1, 0.0)
     """
-    return HARMLESS * (untouched if isnan(gain) else min(untouched, gain))
+    return HARMLESS * max(0.0, untouched if isnan(gain) else min(untouched, gain))
 
 
 EXPECTED = {
-    "facilitation": "falls more than with random heads without the role",
-    "interference": "rises, and more than with random heads without the role",
+    "facilitation": "falls, and more than with random heads of neither role",
+    "interference": "rises, and more than with random heads of neither role",
     "irrelevance": "stays within the harmless bound",
 }
 """What log P(target) does for a true map when the heads of a score are switched off."""
@@ -77,7 +77,9 @@ class HeldOut:
 
     @property
     def works(self) -> bool | None:
-        """Whether the loss is surely within the bound, or lower; `None` if it cannot be told."""
+        """Whether the loss is within the bound, or lower; `None` if it is inconclusive."""
+        if self.bound <= 0:
+            return None
         if self.high <= self.bound:
             return True
         return False if self.low > self.bound else None
@@ -110,8 +112,8 @@ class Curve:
     draw × point, the draws of matched random heads of all seeds. The verdict is read at the point
     `verdict_at` (a tenth of the model's heads; all that have the role for irrelevance): `own` is
     the change with the chosen heads, `control` the mean of the controls, `difference` the first
-    minus the second. `count` heads have the role on average; `left_out` of these are never toggled,
-    since no other head of their layer is left to compare them with.
+    minus the second. `count` heads have the role on average; `left_out` of these have no other head
+    of their layer left to compare them with: they are toggled for irrelevance only.
     """
 
     score: str
@@ -143,7 +145,7 @@ class Toggling:
     Every seed has `questions` test questions of its own, after `prefixes` few-shot prefixes, and
     `draws` sets of random heads. `untouched` is the loss of the untouched model on these questions,
     `gain` how much more likely (nats per token) it finds targets than those of other questions.
-    `holds` has an entry per score: `None` where it cannot be told (no heads of that role, too few
+    `holds` has an entry per score: `None` where it is inconclusive (no heads of that role, too few
     others to compare with, or an interval that allows for both).
     """
 
@@ -235,7 +237,7 @@ class GatingCheck(MapCheck):
         if curve.left_out:
             start = f"{start[:-1]} ({curve.left_out:.0f} have no other head to compare with):"
         if not curve.toggled:
-            return f"{start} cannot be told"
+            return f"{start} inconclusive"
         if curve.seeds < self.toggling.seeds:
             start = f"{start[:-1]} in {curve.seeds} of {self.toggling.seeds} seeds"
             start += ", with an interval for these only:" if curve.seeds < MIN_SEEDS else ":"
@@ -249,7 +251,7 @@ class GatingCheck(MapCheck):
             found += " seeds"
         expected = EXPECTED[curve.score]
         held = self.toggling.holds[curve.score]
-        unsure = NOT_CONVERGED if self.cautions else "cannot be told"
+        unsure = NOT_CONVERGED if self.cautions else "inconclusive"
         verdicts = {
             True: f"{expected}, as expected of a true map",
             False: f"NOT as expected: it {expected} for a true map",

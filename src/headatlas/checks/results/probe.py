@@ -25,14 +25,14 @@ CONTROLS = {
 }
 """What else a probe's accuracy is compared with."""
 
-VERDICTS = {True: "probe better", False: "better than the probe", None: "cannot be told"}
+VERDICTS = {True: "probe better", False: "better than the probe", None: "inconclusive"}
 """What the interval of the probe's gain over a control says: above 0, below 0, or around it."""
 
 
 @dataclass(frozen=True)
 class Control:
     """Accuracy of a control on the same test examples, and the probe's gain over it with its 95 %
-    interval over questions. `holds`: the probe is better (`None`: cannot be told)."""
+    interval over questions. `holds`: the probe is better (`None`: inconclusive)."""
 
     accuracy: float
     gain: float
