@@ -10,24 +10,24 @@ import sys
 from pathlib import Path
 
 from headatlas.maps import Map, load_map, save_map
-from headatlas.maps.naming import group_hash, short_hash
+from headatlas.runs.unit import Unit
+from stored import RESULTS
 
-RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
 METHODS = ("gating", "contrast")
 """Methods whose seeds have one part each, so that a map holds all of its units."""
 
-OF_THE_MAP = ("seeds", "reliability", "stopped", "unfinished", "diverged_seeds")
+OF_THE_MAP = ("seeds", "reliability", "stopped", "unfinished", "diverged_seeds", "task_accuracy")
+OF_THE_MAP += ("task_chance", "task_warning")
 """Facts that an assembled map has and its units have not."""
 
 
 def units(head_map: Map) -> dict[str, Map]:
     """The units of a map, by the names of their files."""
     facts = {key: value for key, value in head_map.provenance.items() if key not in OF_THE_MAP}
-    group = group_hash(
-        *(facts[key] for key in ("model_hash", "task_hash", "method", "method_version", "settings"))
-    )
+    names = ("model_hash", "task_hash", "method", "method_version", "settings")
+    subject = {name: facts[name] for name in names}
     return {
-        f"{group}-{short_hash([seed, {}])}.nc": Map(
+        f"{Unit(**subject, seed=seed, part={}).key}.nc": Map(
             head_map.sel(seed=[seed]).data, facts | {"seed": seed}
         )
         for seed in head_map["seed"].to_numpy().tolist()

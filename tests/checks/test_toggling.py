@@ -27,7 +27,7 @@ from headatlas.checks.orders import ToggleOrder, curve_points
 from headatlas.checks.results.about import About
 from headatlas.checks.results.gating import (
     HARMLESS,
-    NOT_CONVERGED,
+    NOT_RELIABLE,
     Curve,
     GatingCheck,
     harmless_bound,
@@ -352,9 +352,9 @@ def test_a_map_that_has_not_converged_holds_nowhere():
     assert cautious.toggling.holds == none
     assert GatingCheck.from_dict(cautious.as_dict()) == cautious
     words = cautious.summary()
-    assert words[0] == "the map has not converged: 40 % of gates are undecided"
+    assert words[0] == "the map is not reliable: 40 % of gates are undecided"
     assert not any("as expected of a true map" in line for line in words)
-    assert sum(line.endswith(f": {NOT_CONVERGED}") for line in words) == 2
+    assert sum(line.endswith(f": {NOT_RELIABLE}") for line in words) == 2
 
 
 def test_a_summary_says_what_its_intervals_are_for():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -87,6 +89,21 @@ def test_one_seed_of_a_map_does_not_have_the_reliability_of_all():
     stored = Map(whole.data, {**whole.provenance, "reliability": reliability(whole).as_dict()})
     assert reliability(stored.sel(seed=0)).seeds == 1
     assert reliability(stored.aggregate("mean")).seeds == 4
+
+
+def test_some_seeds_of_a_map_do_not_have_the_reliability_of_all():
+    whole = fitted()
+    stored = Map(whole.data, {**whole.provenance, "reliability": reliability(whole).as_dict()})
+    some = stored.sel(seed=[0, 1]).aggregate("mean")
+    assert reliability(some) == reliability(whole.sel(seed=[0, 1]))
+    assert some.reliability.seeds == 2
+
+
+def test_interference_that_still_shows_its_start_is_told():
+    """Gates that were pushed on late keep where they began: N then goes against the first gates."""
+    found = replace(reliability(fitted()), from_start={"facilitation": 0.1, "interference": -0.4})
+    assert not found.converged
+    assert "correlation with the first gates 0.40" in found.warnings[0]
 
 
 def test_seeds_that_disagree_and_too_few_seeds_are_told():

@@ -16,10 +16,13 @@ def planted(embedded):
 
 
 def test_saboteurs_do_harm_together_and_alone(planted, embedded, task):
-    damaged = score_without(planted, task)
-    assert -4 < damaged < score_without(embedded, task) - 1
+    damaged, mended = score_without(planted, task), score_without(planted, task, *SABOTEURS)
+    assert -8 < damaged < mended - 1
+    assert mended == pytest.approx(score_without(embedded, task), abs=0.3)
     for saboteur in SABOTEURS:
+        others = [other for other in SABOTEURS if other != saboteur]
         assert score_without(planted, task, saboteur) > damaged + 0.3, saboteur
+        assert score_without(planted, task, *others) < mended - 0.3, saboteur
 
 
 def test_dead_heads_are_irrelevant_and_nothing_else(gates):

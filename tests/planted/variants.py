@@ -19,9 +19,10 @@ CRUCIAL = ((0, 6), (1, 3), (8, 1), (20, 5))
 
 SEEDS = range(3)
 D_HEAD = 64
-NOISE = 5.0
-"""Spread of a saboteur's output projection, in spreads of the weights: it harms, but the model is
-not lost."""
+NOISE = 7.0
+"""Spread of a saboteur's output projection, in spreads of the weights. Each saboteur harms also
+where the others are gone: with a spread of 5 one of them did no harm once the others were closed,
+and its gate rightly stayed half open."""
 
 
 def plant(embedded, dead=DEAD, saboteurs=(), noise=NOISE):

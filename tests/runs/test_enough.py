@@ -45,10 +45,18 @@ def test_a_few_seeds_are_never_enough(atlas, task):
 
 @pytest.mark.usefixtures("steadier_with_every_seed")
 def test_a_map_that_does_not_become_stable_says_so(atlas, task):
-    gates = atlas.map(GATING, task, 3, baseline=False, until_stable=0.9)
-    assert gates.data.sizes["seed"] == 3
+    gates = atlas.map(GATING, task, 7, baseline=False, until_stable=0.9)
+    assert gates.data.sizes["seed"] == 7
     assert gates.provenance["stopped"].startswith("did not reach 0.9")
     assert any("did not reach 0.9" in line for line in atlas.summary(gates))
+
+
+@pytest.mark.usefixtures("steadier_with_every_seed")
+def test_without_a_number_of_seeds_there_are_as_many_as_it_takes(atlas, task):
+    gates = atlas.map(GATING, task, baseline=False, until_stable=0.55)
+    assert gates.data.sizes["seed"] == 7
+    with pytest.raises(ha.HeadAtlasError, match="from 6 seeds on: give at least as many, not 3"):
+        atlas.map(GATING, task, 3, until_stable=0.9)
 
 
 @pytest.mark.usefixtures("steadier_with_every_seed")

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headatlas.checks.context import CheckContext
-from headatlas.checks.held_out import NAMES, held_out
+from headatlas.checks.held_out import NAMES, SOFT_NAMES, held_out
 from headatlas.checks.results.gating import GatingCheck
 from headatlas.checks.toggling import toggle, toggling_passes
 from headatlas.maps.reliability import reliability
@@ -30,19 +30,20 @@ def check_gating(context: CheckContext) -> GatingCheck:
     report, keep, level = context.report, context.keep, context.level
     limit = questions_per_seed(context.about.requested, int(head_map.data.sizes["seed"]))
     gain = float(keep("gain over other questions' targets", partial(_gain, model, task)))
+    found = reliability(head_map)
+    names = NAMES if task.splits.get("select") else SOFT_NAMES
     settings: dict[str, Any] = {"limit": limit, "level": level, "gain": gain}
     return GatingCheck(
         about=context.about,
-        held_out=held_out(model, task, head_map, **settings, report=report, keep=keep),
+        held_out=held_out(model, task, head_map, names, **settings, report=report, keep=keep),
         toggling=toggle(model, task, head_map, **settings, report=report, keep=keep),
-        cautions=tuple(reliability(head_map).convergence_warnings),
+        cautions=(*found.convergence_warnings, *found.agreement_warnings),
     )
 
 
 def _gain(model: Model, task: Task) -> float:
     """How much more likely the untouched model finds targets than those of other questions."""
-    measured = measure_baseline(model, task, limit=GAIN_QUESTIONS)
-    return measured.logprob - measured.shuffled_logprob
+    return measure_baseline(model, task, limit=GAIN_QUESTIONS).gain
 
 
 def questions_per_seed(requested: int, seeds: int) -> int:

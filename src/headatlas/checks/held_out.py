@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     from headatlas.models.model import Model
     from headatlas.tasks import Task
 
+SOFT_NAMES = ("G", "G⁺", "G⁻")
 NAMES = ("G", "G⁺", "G⁺" + HARD, "G⁻", "G⁻" + HARD)
-"""The gates whose loss is measured."""
+"""The gates whose loss is measured; hard ones need `select` questions to choose a threshold."""
 
 THRESHOLDS = tuple(round(0.05 + 0.1 * step, 2) for step in range(10))
 """Where gates are cut to make them hard; one of these is chosen for each seed, on `select`."""
@@ -59,8 +60,8 @@ def held_out(
     model: Model,
     task: Task,
     gates: Map,
-    *,
     names: Sequence[str] = NAMES,
+    *,
     limit: int = 32,
     level: float = 0.95,
     gain: float = math.nan,

@@ -101,6 +101,7 @@ def push(
     other_directions = {
         f"direction of {name}": direction(name, heads)
         for name in rng.sample(rest, min(PUSH_DRAWS, len(rest)))
+        if len(rest) > 1  # one direction says nothing about how far directions differ
     }
 
     def compared(directions: Mapping[str, Tensor]) -> Compared:

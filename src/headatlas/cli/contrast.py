@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
 import headatlas as ha
 from headatlas.cli import options as given
-from headatlas.cli.gate import Schedule, parse_pair
+from headatlas.cli.gate import parse_pair
 from headatlas.cli.screen import say, stdout, table
 from headatlas.cli.top import finish
+
+
+class ContrastSchedule(StrEnum):
+    """How long gates are learned."""
+
+    default = "default"
+    paper = "paper"
 
 
 def contrast(
@@ -29,9 +37,9 @@ def contrast(
         ),
     ] = False,
     seeds: given.Seeds = 3,
-    schedule: Annotated[Schedule, typer.Option(help="default, or paper (500 updates of 64).")] = (
-        Schedule.default
-    ),
+    schedule: Annotated[
+        ContrastSchedule, typer.Option(help="default, or paper (500 updates of 64).")
+    ] = ContrastSchedule.default,
     steps: Annotated[int | None, typer.Option(min=1, help="Number of updates.")] = None,
     batch_size: Annotated[
         int | None, typer.Option(min=1, help="Questions per update and side.")

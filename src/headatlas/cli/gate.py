@@ -14,8 +14,8 @@ from headatlas.cli import options as given
 from headatlas.cli.screen import note
 from headatlas.cli.top import finish
 
-SEEDS, MOST_SEEDS = 10, 40
-"""Seeds by default, and the most that are tried to make a map stable."""
+SEEDS = 10
+"""Seeds by default."""
 
 
 class Schedule(StrEnum):
@@ -123,7 +123,8 @@ def gate(
         typer.Option(help="Add seeds until the mean map has this reliability, such as 0.9."),
     ] = None,
     time: Annotated[
-        str | None, typer.Option(help="Per task, begin no seed that ends later: 90s, 10m, 1h30m.")
+        str | None,
+        typer.Option(help="Time per task: start no seed that would end later (90s, 10m, 1h30m)."),
     ] = None,
     threshold: Annotated[
         float, typer.Option(help="The score from which a head has a role, in what is printed.")
@@ -150,7 +151,7 @@ def gate(
     """
     if not 0 < threshold < 1:
         raise ha.HeadAtlasError(f"--threshold must be between 0 and 1, not {threshold}.")
-    most = seeds or (SEEDS if until_stable is None else MOST_SEEDS)
+    most = seeds or (SEEDS if until_stable is None else None)
     limits = {"until_stable": until_stable, "seconds": None if time is None else parse_time(time)}
     names = list(dict.fromkeys(task or ["singular-plural"]))
     tasks = [files.load(name, model.download) for name in names]

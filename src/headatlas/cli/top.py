@@ -69,11 +69,11 @@ def finish(atlas: ha.Atlas, maps: Sequence[ha.Map], *, threshold: float = 0.5) -
     for line in atlas.summary(*maps, threshold=threshold):
         say(line)
     for head_map in maps:
-        show_top(head_map)
+        show_top(head_map, warn=False)  # the summary has warned
     name_files(atlas.files)
 
 
-def show_top(head_map: ha.Map, n: int = 10) -> None:
+def show_top(head_map: ha.Map, n: int = 10, *, warn: bool = True) -> None:
     """Print the most important heads of a map."""
     rows, ranking, facts = head_map.top(n), head_map.ranking, head_map.provenance
     say("")
@@ -82,13 +82,13 @@ def show_top(head_map: ha.Map, n: int = 10) -> None:
         f"Most important heads of {facts.get('task')} by {facts.get('method')}{mark}: "
         f"{ranking.score}"
     )
-    if (found := head_map.reliability) is not None:
+    if warn and (found := head_map.reliability) is not None:
         for warning in found.warnings:
             say(f"CAUTION: {warning}")
     if "function" in rows:
         _show_functions(rows)
         if "before_elbow" in rows and (rows["before_elbow"] & ~rows["significant"]).any():
-            say("? before the elbow, but no more than labels shuffled within questions may give")
+            say("? before the elbow, but not significant")
     else:
         _show_heads(rows)
     if rows["significant"].any():

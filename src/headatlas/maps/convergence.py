@@ -22,7 +22,7 @@ HORIZON = 75.0
 of the published schedule has (500 updates at 0.3 on average)."""
 
 SETTLED = 0.6
-"""The share of a fit after which drift is measured: by then λ has reached its value."""
+"""The share of a fit in which λ falls to its own value; drift is measured after it."""
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,8 @@ def _updates(head_map: Map, stage: str) -> FloatArray:
 
 def _travel(head_map: Map, updates: int) -> FloatArray:
     """Learning rate × updates up to every update of a pushed fit."""
-    settings = head_map.provenance.get("settings", {})
-    start, end = settings.get("pushed_learning_rate", (0.5, 0.1))
+    settings = head_map.provenance["settings"]
+    start, end = settings["pushed_learning_rate"]
     return np.concatenate([[0.0], np.cumsum(np.linspace(start, end, updates, endpoint=False))])
 
 

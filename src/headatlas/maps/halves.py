@@ -28,7 +28,8 @@ def halves(head_map: Map) -> Halves | None:
 
     Halves of a probing map are other questions and, with several seeds, other probes; of an
     ablation map of functions other questions; of any other map other seeds. Of an odd number of
-    seeds the last is in neither.
+    seeds the last is in neither: `factor` then counts seeds, the larger of the two for probes, so
+    that a correlation without noise is rather too small.
     """
     found, data = importance_of(head_map), head_map.data
     seeds = data.sizes.get("seed", 1)
@@ -42,6 +43,7 @@ def halves(head_map: Map) -> Halves | None:
         )
         if seeds > 1:
             one, other = one.isel(seed=even), other.isel(seed=odd)
+            factor = seeds / (seeds // 2)
     elif "effect_half" in data:
         one, other = (data["effect_half"].isel(half=k, drop=True) for k in range(2))
     elif seeds > 1:

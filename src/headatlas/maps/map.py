@@ -121,8 +121,11 @@ class Map:
             if dim not in self.data.dims:
                 have = ", ".join(map(str, self.data.dims))
                 raise MapError(f"this map has no dimension '{dim}': it has {have}.")
+        facts = dict(self.provenance)
+        if "seed" in kept:
+            facts.pop("reliability", None)  # that of other seeds
         try:
-            return Map(self.data.sel(kept), self.provenance)
+            return Map(self.data.sel(kept), facts)
         except (KeyError, ValueError, IndexError, TypeError):
             have = "; ".join(f"{dim} {_span(self.data, dim)}" for dim in kept)
             raise MapError(f"nothing at {labels} in this map: it has {have}.") from None
@@ -135,7 +138,10 @@ class Map:
         from headatlas.maps.aggregate import aggregate
 
         data = aggregate(self.data, rule, dim, skip_missing=skip_missing)
-        return Map(data, {**self.provenance, "aggregated": rule})
+        facts = {**self.provenance, "aggregated": rule}
+        if dim == "seed" and "reliability" not in facts and self.reliability is not None:
+            facts["reliability"] = self.reliability.as_dict()
+        return Map(data, facts)
 
     def agreement(self, other: Map, **settings: Any) -> Comparison:
         """How far two maps agree, with signs aligned and seeds averaged; see `compare_maps`."""

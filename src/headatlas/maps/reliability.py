@@ -27,7 +27,7 @@ MAX_UNDECIDED = 0.2
 """Share of pushed gates that may be neither open nor closed without a warning."""
 
 MAX_START_CORRELATION = 0.3
-"""Correlation of facilitation with the first gates that may be left without a warning."""
+"""Correlation with the first gates that F or N may have without a warning, up or down."""
 
 MEANINGLESS_UNDECIDED, MEANINGLESS_START = 0.6, 0.5
 """From here on gates have hardly left their start, and roles mean nothing."""
@@ -41,8 +41,8 @@ class Reliability:
     seeds beside chance (Fleiss' kappa). `fits`: per pushed fit (`plus`, `minus`) the gates that are
     undecided or held, and how far they moved in the last quarter. `from_start`: correlation of each
     score with the first gates, mean over seeds; `start_share`: the share of the difference between
-    seeds in F that goes with their first gates (the rest comes from the data, and from which of
-    several circuits a fit ends in).
+    seeds in F that goes linearly with a head's own first gate. The rest comes from the data, from
+    other heads' first gates, and from which of several circuits a fit ends in.
     """
 
     seeds: int
@@ -58,16 +58,21 @@ class Reliability:
         return float(np.mean([fit.undecided for fit in self.fits.values()] or [np.nan]))
 
     @property
+    def start_correlation(self) -> float:
+        """Correlation of F or N with the first gates, whichever is larger in size."""
+        return max((abs(self.from_start.get(name, 0.0)) for name in MIN_RELIABILITY), default=0.0)
+
+    @property
     def meaningless(self) -> bool:
         """Whether gates have hardly left their start, so that roles say nothing yet."""
-        start = self.from_start.get("facilitation", 0.0)
-        return self.undecided >= MEANINGLESS_UNDECIDED or start >= MEANINGLESS_START
+        hardly_moved = self.start_correlation >= MEANINGLESS_START
+        return self.undecided >= MEANINGLESS_UNDECIDED or hardly_moved
 
     @property
     def converged(self) -> bool:
         """Whether the fits converged: few gates are undecided or still show their start."""
-        start = self.from_start.get("facilitation", 0.0)
-        return not (self.undecided > MAX_UNDECIDED or start > MAX_START_CORRELATION)
+        shows_start = self.start_correlation > MAX_START_CORRELATION
+        return not (self.undecided > MAX_UNDECIDED or shows_start)
 
     @property
     def convergence_warnings(self) -> list[str]:
@@ -78,20 +83,23 @@ class Reliability:
         return [] if self.converged else [f"not converged: {limits}"]
 
     @property
-    def warnings(self) -> list[str]:
-        """What a reader of the map must know, a sentence each; empty if all limits are kept."""
-        messages = self.convergence_warnings
-        if self.seeds < MIN_SEEDS:
-            number = f"{self.seeds} seed{'' if self.seeds == 1 else 's'}"
-            messages.append(f"{number}: too few for always and any (at least {MIN_SEEDS})")
+    def agreement_warnings(self) -> list[str]:
+        """What says that seeds agree too little; empty if they agree, or if there is one."""
         low = [
             f"{name} {self.scores[name].mean_map:.2f} (at least {least})"
             for name, least in MIN_RELIABILITY.items()
             if self.scores[name].mean_map < least
         ]
-        if low:
-            messages.append(f"seeds agree too little: reliability of {', '.join(low)}")
-        return messages
+        return [f"seeds agree too little: reliability of {', '.join(low)}"] if low else []
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader of the map must know, a sentence each; empty if all limits are kept."""
+        few = []
+        if self.seeds < MIN_SEEDS:
+            number = f"{self.seeds} seed{'' if self.seeds == 1 else 's'}"
+            few = [f"{number}: too few for always and any (at least {MIN_SEEDS})"]
+        return [*self.convergence_warnings, *few, *self.agreement_warnings]
 
     def _limits_exceeded(self) -> str:
         """Which limits of a converged map are exceeded."""
@@ -99,9 +107,10 @@ class Reliability:
         if self.undecided > MAX_UNDECIDED:
             most = f"at most {MAX_UNDECIDED:.0%}"
             parts.append(f"{self.undecided:.0%} of pushed gates undecided, {most}")
-        if (start := self.from_start.get("facilitation", 0.0)) > MAX_START_CORRELATION:
+        if self.start_correlation > MAX_START_CORRELATION:
             parts.append(
-                f"correlation with the first gates {start:.2f}, at most {MAX_START_CORRELATION}"
+                f"correlation with the first gates {self.start_correlation:.2f}, at most "
+                f"{MAX_START_CORRELATION}"
             )
         return "; ".join(parts)
 
@@ -129,12 +138,15 @@ class Reliability:
                 ""
                 if np.isnan(self.start_share)
                 else (
-                    f"; of the difference between seeds {self.start_share:.0%} goes with the first "
-                    "gates, the rest with the data and the path"
+                    f"; {self.start_share:.0%} of the difference between seeds in facilitation "
+                    "goes linearly with a head's own first gate"
                 )
             )
-            start = self.from_start["facilitation"]
-            lines.append(f"facilitation correlates with the first gates at {start:.2f}{share}")
+            facilitation, interference = (self.from_start[name] for name in MIN_RELIABILITY)
+            lines.append(
+                f"correlation with the first gates: facilitation {facilitation:.2f}, interference "
+                f"{interference:.2f}{share}"
+            )
         return lines
 
     def as_dict(self) -> dict[str, Any]:
@@ -162,8 +174,7 @@ def reliability(head_map: Map) -> Reliability:
     """
     require_gating(head_map, 0.5)
     if "seed" not in head_map.data.dims:
-        stored = head_map.provenance.get("reliability")
-        if stored and "seed" not in head_map.data.coords:  # over all seeds, not one of them
+        if stored := head_map.provenance.get("reliability"):  # of the seeds that were aggregated
             return Reliability.from_dict(stored)
         head_map = type(head_map)(head_map.data.expand_dims("seed"), head_map.provenance)
     values = {name: _by_seed(head_map, name) for name in SCORES}

@@ -60,7 +60,7 @@ class Ablation(Method[Task]):
             raise HeadAtlasError(f"ablation needs at least 2 examples, not {self.examples!r}.")
 
     def settings(self) -> dict[str, Any]:
-        only = {"by_function": True, "halves": HALVES} if self.by_function else {}
+        only = {"by_function": True} if self.by_function else {}
         return {"examples": self.examples, **only}
 
     def parts(self, spec: ModelSpec) -> list[Part]:

@@ -56,15 +56,16 @@ def choose_gates(model: Model, pairs: TaskPairs, fitted: Fitted, seed: int) -> C
     if not all(before):
         return None
     best: Chosen | None = None
+    updates = int(np.isfinite(fitted.losses).sum())
     for number in _candidates(fitted):
-        gate = torch.tensor(fitted.path[number]).nan_to_num(1.0)
+        gate = torch.tensor(fitted.path[number])
         kept, left = (
             _accuracy(model, side, gate) / untouched
             for side, untouched in zip(sides, before, strict=True)
         )
         margin = claim_margin(kept, left)
         if best is None or margin > best.margin:
-            best = Chosen(gate, int(fitted.points[number]), margin)
+            best = Chosen(gate, min(int(fitted.points[number]), updates), margin)
     return best
 
 

@@ -17,6 +17,7 @@ from headatlas.methods.encoding import EncodedBatches
 from headatlas.methods.fitting import (
     FitSettings,
     check_counts,
+    check_first_gates,
     check_learning_rate,
     existing_heads,
     first_theta,
@@ -67,6 +68,7 @@ class Contrast(Method[TaskPairs]):
     def __post_init__(self) -> None:
         check_counts(self.name, steps=self.steps, batch_size=self.batch_size)
         check_learning_rate(self.learning_rate)
+        check_first_gates(self.initial)
         for name in ("margin", "regularization", "clamp"):
             if not getattr(self, name) > 0:
                 raise HeadAtlasError(
@@ -153,6 +155,7 @@ class Contrast(Method[TaskPairs]):
         facts = {
             "retain": [kept.name for kept in task.retain],
             "forget": [lost.name for lost in task.forget],
+            "gates_chosen_on": "last update" if chosen is None else "select",
         }
         return Map.of(
             {"gate": (("seed", "layer", "head"), gate[None])},

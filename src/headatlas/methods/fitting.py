@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headatlas.errors import DivergedError, HeadAtlasError
+from headatlas.maps.convergence import SETTLED
 from headatlas.models.spec import ModelSpec
 
 POINTS = 40
@@ -23,9 +24,6 @@ DIVERGED = 5.0
 """Nats above its start at which a loss, averaged over `SMOOTHED` updates, counts as diverged."""
 
 SMOOTHED = 10
-
-ANNEALED = 0.6
-"""Share of a fit's updates in which λ falls to its own value."""
 
 HIGHEST = 100.0
 
@@ -45,7 +43,7 @@ class FitSettings:
 
     `regularization` is λ: a positive one pushes every gate up, a negative one down, through the
     mean of the gates' logits clamped to ±`clamp`. λ begins as `annealing` times its own value and
-    falls to it by a constant factor an update, over the first `ANNEALED` of the fit. `beta2` is
+    falls to it by a constant factor an update, over the first `SETTLED` of the fit. `beta2` is
     Adam's; a short fit wants a smaller one. With `patience`, the fit ends once no gate has crossed
     0.5 in that number of updates and λ has fallen.
     """
@@ -66,7 +64,7 @@ class FitSettings:
 
     def regularization_at(self, step: int) -> float:
         """λ of an update."""
-        left = max(0.0, 1 - step / (ANNEALED * self.steps))
+        left = max(0.0, 1 - step / (SETTLED * self.steps))
         return float(self.regularization * self.annealing**left)
 
 
@@ -83,6 +81,13 @@ def check_pair(name: str, numbers: Any, words: str) -> None:
     for number in numbers:
         if not 0 < number <= HIGHEST:
             raise HeadAtlasError(f"{name}: above 0 and at most {HIGHEST:g}, not {number}.")
+
+
+def check_first_gates(initial: Any) -> None:
+    """Raise unless it is a range in [0, 1] that first gates can be drawn from."""
+    pair = isinstance(initial, tuple | list) and len(initial) == 2
+    if not pair or not 0 <= initial[0] < initial[1] <= 1:
+        raise HeadAtlasError(f"first gates are drawn from a range in [0, 1], not {initial!r}.")
 
 
 def check_counts(method: str, **counts: Any) -> None:
@@ -169,7 +174,7 @@ def fit_gates(
             on_step(step, float(losses[step]))
         open_before, open_now = open_now, theta.detach() > 0
         unchanged = unchanged + 1 if torch.equal(open_before, open_now) else 0
-        annealed = settings.annealing == 1 or step + 1 >= ANNEALED * settings.steps
+        annealed = settings.annealing == 1 or step + 1 >= SETTLED * settings.steps
         if settings.patience is not None and annealed and unchanged >= settings.patience:
             break
         if should_stop is not None and should_stop(losses[: step + 1]):

@@ -16,6 +16,7 @@ from headatlas.methods.fitting import (
     FitSettings,
     Fitted,
     check_counts,
+    check_first_gates,
     check_learning_rate,
     check_pair,
     existing_heads,
@@ -103,11 +104,7 @@ class Gating(Method[Task]):
         for name in ("clamp", "max_grad_norm", "resolution"):
             if (value := getattr(self, name)) is not None and not 0 < value < float("inf"):
                 raise HeadAtlasError(f"gating needs a positive {name}, not {value}.")
-        low, high = self.initial
-        if not 0 <= low < high <= 1:
-            raise HeadAtlasError(
-                f"first gates are drawn from a range in [0, 1], not {self.initial}."
-            )
+        check_first_gates(self.initial)
         check_pair("annealing", self.annealing, "(G⁺, G⁻), such as (3, 10)")
         if self.varied not in VARIED:
             raise HeadAtlasError(f"seeds vary in {', '.join(VARIED)}, not in {self.varied!r}.")

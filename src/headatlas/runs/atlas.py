@@ -111,7 +111,7 @@ class Atlas:
         self,
         method: Method[Any],
         task: TaskLike | TaskPairs,
-        seeds: int = 1,
+        seeds: int | None = None,
         *,
         baseline: bool = True,
         until_stable: float | None = None,
@@ -119,9 +119,10 @@ class Atlas:
     ) -> Map:
         """The map of a task: units that are in the folder are used, what is missing is computed.
 
-        Seeds 0 to `seeds` − 1 are in the map, and any further ones that are finished already. A
-        gating map may end with fewer: `until_stable` once the reliability of its mean over seeds is
-        reached, `seconds` before a seed that would take longer. The `baseline` (what the untouched
+        Seeds 0 to `seeds` − 1 are in the map (one unless given), and any further ones that are
+        finished already. A gating map may end with fewer: `until_stable` (at most 40 seeds) once
+        the reliability of its mean over seeds is reached, `seconds` before a seed that would take
+        longer. The `baseline` (what the untouched
         model scores on the task) tells whether the map warns of a task that the model cannot do.
         Writes the map, a table of its heads, and `run.json`.
         """
@@ -137,7 +138,8 @@ class Atlas:
         if until_stable is not None or seconds is not None:
             if not isinstance(method, Gating):
                 raise HeadAtlasError("only gating runs until it is stable, or for a given time.")
-            enough = Enough(until_stable, seconds)
+            enough = Enough(until_stable, seconds, seeds)
+        seeds = enough.most_seeds if enough is not None else 1 if seeds is None else seeds
         self.store.check()
         return self._computed(self.model, method, subject, seeds, baseline=baseline, enough=enough)
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from headatlas.maps import Map
 
 
-STABLE_SEEDS = 6
-"""Seeds from which a map may count as stable."""
+STABLE_SEEDS, MOST_SEEDS = 6, 40
+"""Seeds from which a map may count as stable, and the most that are tried to make it so."""
 
 
 @dataclass
@@ -28,11 +28,12 @@ class Enough:
     end of their 95 % intervals over heads, from `STABLE_SEEDS` seeds on. The intervals allow for
     neither other seeds nor a look after every seed: with fewer seeds a run would often stop at a
     lucky moment. `seconds`: no seed is begun that would end later, judged by the seeds of this run;
-    the first is always done.
+    the first is always done. `seeds`: the most, if given.
     """
 
     stable: float | None = None
     seconds: float | None = None
+    seeds: int | None = None
     began: float = field(default_factory=time.perf_counter)
 
     def __post_init__(self) -> None:
@@ -42,6 +43,18 @@ class Enough:
             )
         if self.seconds is not None and not self.seconds > 0:
             raise HeadAtlasError(f"the time must be positive, not {self.seconds} s.")
+        if self.stable is not None and self.seeds is not None and self.seeds < STABLE_SEEDS:
+            raise HeadAtlasError(
+                f"a map can be stable from {STABLE_SEEDS} seeds on: give at least as many, not "
+                f"{self.seeds}, or none."
+            )
+
+    @property
+    def most_seeds(self) -> int:
+        """The number of seeds after which a run ends in any case."""
+        if self.seeds is not None:
+            return self.seeds
+        return MOST_SEEDS if self.stable is not None else 1
 
     def is_stable(self, head_map: Map | None) -> bool:
         """Whether a map reproduces as well as was asked for."""
@@ -51,10 +64,10 @@ class Enough:
 
     def is_late(self, computed: list[float]) -> bool:
         """Whether the next seed would end after the time is up."""
-        if self.seconds is None or not computed:
+        if self.seconds is None:
             return False
         used = time.perf_counter() - self.began
-        return used + sum(computed) / len(computed) > self.seconds
+        return used + (sum(computed) / len(computed) if computed else 0.0) > self.seconds
 
     def said(self, head_map: Map) -> str | None:
         """What became of the rules, for the map's provenance; `None` if there were none."""
@@ -63,7 +76,7 @@ class Enough:
         if self.stable is None:
             return None if self.seconds is None else f"{number} in the time given"
         found = reached(head_map)
-        bound = "unknown" if math.isnan(found) else f"{found:.2f} (lower bound)"
+        bound = "unknown" if math.isnan(found) else f"{found:.2f} (lower bound over heads)"
         words = f"reliability {bound} with {number}"
         if found >= self.stable and seeds >= STABLE_SEEDS:
             return f"reached {self.stable}: {words}"

@@ -38,15 +38,13 @@ UNKNOWN = Ceiling((math.nan, math.nan), math.nan, math.nan, math.nan)
 
 def split_half(halves: Halves, factor: float = 2.0) -> float:
     """Reliability of the whole from two of its halves: their rank correlation, stepped up by how
-    many times as much the whole has (Spearman and Brown, approximate for ranks). A correlation of 0
-    or less stays as it is.
+    many times as much the whole has (Spearman and Brown, approximate for ranks).
 
     >>> values = np.arange(5.0)
     >>> split_half((values, values))
     1.0
     """
-    correlation = spearman(*halves)
-    return spearman_brown(correlation, factor) if correlation > 0 else correlation
+    return spearman_brown(spearman(*halves), factor)
 
 
 def ceiling_of(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from headatlas.stats.arrays import FloatArray
-from headatlas.stats.intervals import Change
+from headatlas.stats.intervals import Change, welch_df
 
 DRAWS = 200
 MOST_DIVISIONS = 500
@@ -41,15 +41,14 @@ class Kappa:
 
 
 def spearman_brown(reliability: float, factor: float) -> float:
-    """The reliability of `factor` times as many measurements.
+    """The reliability of `factor` times as many measurements; one of 0 or less stays as it is.
 
-    Measurements that contradict each other so much that no number of them helps give −∞.
-
-    >>> spearman_brown(0.5, 2)
-    0.6666666666666666
+    >>> spearman_brown(0.5, 2), spearman_brown(-0.5, 2)
+    (0.6666666666666666, -0.5)
     """
-    scale = 1 + (factor - 1) * reliability
-    return factor * reliability / scale if scale > 0 else -math.inf
+    if reliability <= 0:
+        return reliability
+    return factor * reliability / (1 + (factor - 1) * reliability)
 
 
 def disattenuated(correlation: float, one: float, other: float) -> float:
@@ -66,17 +65,27 @@ def without_noise(
 ) -> Change:
     """The correlation of two means over measurements (× heads) with their noise taken out.
 
-    The 95 % interval is a percentile bootstrap interval over heads. It may end above 1, as the
-    estimate may: the reliabilities are estimates too.
+    The 95 % interval has three variances: a bootstrap's over heads, and a jackknife's over the
+    measurements of each (which may fall into groups, such as circuits). It may end above 1, as the
+    estimate may: the reliabilities are estimates too. NaN with fewer than three measurements.
     """
+    from scipy.stats import t
+
     rng = np.random.default_rng(seed)
     heads = one.shape[1]
-    sampled = []
-    for _ in range(draws):
-        at = rng.integers(0, heads, heads)
-        sampled.append(_without_noise(one[:, at], other[:, at]))
-    low, high = np.nanquantile(sampled, [0.025, 0.975])
-    return Change(_without_noise(one, other), float(low), float(high))
+    places = (rng.integers(0, heads, heads) for _ in range(draws))
+    sampled = [_without_noise(one[:, at], other[:, at]) for at in places]
+    parts = [(float(np.nanvar(sampled, ddof=1)), heads - 1.0)]
+    if min(len(one), len(other)) < 3:
+        return Change(_without_noise(one, other), math.nan, math.nan)
+    without = [
+        [_without_noise(np.delete(one, k, 0), other) for k in range(len(one))],
+        [_without_noise(one, np.delete(other, k, 0)) for k in range(len(other))],
+    ]
+    parts += [((len(some) - 1) * float(np.var(some)), len(some) - 1.0) for some in without]
+    mean = _without_noise(one, other)
+    half_width = float(t.ppf(0.975, welch_df(parts))) * math.sqrt(sum(part[0] for part in parts))
+    return Change(mean, mean - half_width, mean + half_width)
 
 
 def _without_noise(one: FloatArray, other: FloatArray) -> float:

@@ -52,7 +52,7 @@ def percent(level: float) -> str:
     >>> percent(0.95), percent(0.998)
     ('95 %', '99.8 %')
     """
-    return f"{100 * level:.4g} %"
+    return f"{round(100 * level, 6):g} %"
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ EXPECTED = {
 }
 """What log P(target) does for a true map when the heads of a score are switched off."""
 
-NOT_CONVERGED = "the map has not converged"
+NOT_RELIABLE = "the map is not reliable"
 
 
 @dataclass(frozen=True)
@@ -216,8 +216,9 @@ class GatingCheck(MapCheck):
             f"look {self.about.look}: {found.scope}; {found.questions} questions after "
             f"{found.prefixes} prefixes per seed, {draws} draws of random heads"
         )
-        cautions = [f"{NOT_CONVERGED}: {caution}" for caution in self.cautions]
+        cautions = [f"{NOT_RELIABLE}: {caution}" for caution in self.cautions]
         hard = [row.hard_sentence() for row in self.held_out if row.thresholds]
+        hard = hard or ["hard gates are not tested: the task has no select questions"]
         scores = [self._sentence(curve) for curve in found.curves]
         return [*cautions, how, *scores, *self._plus(), *hard]
 
@@ -251,7 +252,7 @@ class GatingCheck(MapCheck):
             found += " seeds"
         expected = EXPECTED[curve.score]
         held = self.toggling.holds[curve.score]
-        unsure = NOT_CONVERGED if self.cautions else "inconclusive"
+        unsure = NOT_RELIABLE if self.cautions else "inconclusive"
         verdicts = {
             True: f"{expected}, as expected of a true map",
             False: f"NOT as expected: it {expected} for a true map",

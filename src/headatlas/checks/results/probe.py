@@ -155,8 +155,8 @@ class ProbeReport(MapCheck):
                 )
             elif control.holds is None:
                 lines.append(
-                    f"{words}: whether the probe tells the functions apart any better cannot be "
-                    f"told from {self.questions} questions. This map may show the wording of the "
-                    "suite, not functions"
+                    f"{words}: whether the probe tells the functions apart any better is "
+                    f"inconclusive with {self.questions} questions. This map may show the wording "
+                    "of the suite, not functions"
                 )
         return lines

@@ -15,7 +15,8 @@ SAMPLE = 100
 
 NEEDED_BY = {
     "train": "'gate', 'contrast' and 'probe' cannot use this file",
-    "select": "'probe' cannot use this file",
+    "select": "'probe' cannot use this file, 'check' tests no hard gates of it, and 'export' needs "
+    "a seed and soft gates",
     "test": "'ablate' and 'probe' cannot use this file, and no baseline can be measured",
     "demonstrations": "the forms ':icl' and ':instruction' cannot be used",
 }
@@ -53,8 +54,6 @@ class SplitSample:
                 f"file ({FEWEST} are needed)"
             )
             return (few, f"no demonstrations: {NEEDED_BY['demonstrations']}")
-        if not any(item.example.function for item in self._examples):
-            empty = [split for split in empty if split != "select"]  # only probes need it
         return tuple(f"no {_named(split)}: {NEEDED_BY[split]}" for split in empty)
 
 
