@@ -382,13 +382,14 @@ def causes_section() -> Iterator[str]:
         yield text(
             f"{run.title}: rank correlation over heads between importance (probing) and the fall "
             "of log-probability when a head is removed (ablation), for every function's own "
-            "examples, with 95 % bootstrap intervals over heads; *within layers* the same with "
+            "examples, with 95 % bootstrap intervals over layers; *within layers* the same with "
             "every layer's mean subtracted. Ablation uses the steps of whole test questions, at "
             f"least {EXAMPLES} over all functions. Both maps are noisy, and noise makes a "
             "correlation smaller than it is: the *reliability* of each is the correlation of its "
             "halves (other questions; for probing also other seeds), stepped up by Spearman and "
             "Brown, the *ceiling* the root of their product, and *without noise* the correlation "
-            "divided by it. *Top heads*: share of the 20 largest that both have."
+            "divided by it. *Top heads*: share of the 20 largest that both have, and how often "
+            "chance gives as many."
         )
         rows = [
             [
@@ -403,7 +404,7 @@ def causes_section() -> Iterator[str]:
                     else ""
                 ),
                 f"{row.within:+.2f} ({row.within_low:+.2f} … {row.within_high:+.2f})",
-                f"{row.top_overlap:.0%} ({row.top_low:.0%} … {row.top_high:.0%})",
+                f"{row.top_overlap:.0%} (p = {row.top_p:.2g})",
             ]
             for row in causes.rows
         ]
@@ -414,7 +415,7 @@ def causes_section() -> Iterator[str]:
         above = sum(row.low > 0 for row in causes.rows)
         below = sum(row.high < 0 for row in causes.rows)
         inside = sum(row.within_low > 0 for row in causes.rows)
-        shared = sum(row.top_low > row.top_expected for row in causes.rows)
+        shared = sum(row.top_p <= 0.025 for row in causes.rows)
         whole, within, top = (
             float(np.mean([getattr(row, key) for row in causes.rows]))
             for key in ("spearman", "within", "top_overlap")
@@ -422,11 +423,11 @@ def causes_section() -> Iterator[str]:
         ceilings = [row.ceiling for row in causes.rows if np.isfinite(row.ceiling)]
         known = f" of at most {np.mean(ceilings):.2f}" if ceilings else ""
         yield text(
-            f"Importance and removal correlate at {whole:+.2f}{known} on average: surely above 0 "
-            f"for {above} of {len(causes.rows)} functions and surely below for {below}; within "
-            f"layers at {within:+.2f}, surely above 0 for {inside}. Of the 20 most important heads "
+            f"Importance and removal correlate at {whole:+.2f}{known} on average: above 0 "
+            f"for {above} of {len(causes.rows)} functions and below for {below}; within "
+            f"layers at {within:+.2f}, above 0 for {inside}. Of the 20 most important heads "
             f"{top:.0%} are among the 20 whose removal harms most (by chance "
-            f"{causes.rows[0].top_expected:.0%}), surely more than chance for {shared}."
+            f"{causes.rows[0].top_expected:.0%}), more than chance for {shared} (p ≤ 0.025)."
         )
 
 

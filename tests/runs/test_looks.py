@@ -7,6 +7,7 @@ import pytest
 
 from headatlas.checks.kinds import CHECKS
 from headatlas.checks.results import About
+from headatlas.maps import Map
 from headatlas.runs.looks import Looks
 from headatlas.runs.store import Store
 from small_things import gating_map
@@ -19,9 +20,11 @@ def store(tmp_path):
     return store
 
 
-def looks_of(store, value=0.5, check="gating", stored=None):
+def looks_of(store, value=0.5, check="gating", stored=None, task="t"):
     values = np.full((1, 2, 2), value)
-    return Looks(store, gating_map(values, values), CHECKS[check], stored)
+    head_map = gating_map(values, values)
+    named = Map(head_map.data, {**head_map.provenance, "task": task})
+    return Looks(store, named, CHECKS[check], stored)
 
 
 def test_looks_with_other_numbers_of_questions_are_counted(store):
@@ -36,8 +39,14 @@ def test_looks_with_other_numbers_of_questions_are_counted(store):
 def test_other_maps_and_other_checks_have_their_own_looks(store):
     looks_of(store).add(64)
     assert looks_of(store).number(65) == 2
-    assert looks_of(store, value=0.6).number(65) == 1
+    assert looks_of(store, task="other").number(65) == 1
     assert looks_of(store, check="functions").number(65) == 1
+
+
+def test_a_map_that_has_grown_is_looked_at_again(store):
+    looks_of(store).add(64)
+    assert looks_of(store, value=0.6).number(64) == 2
+    assert looks_of(store).number(64) == 1
 
 
 def test_a_stored_result_remembers_its_look_where_the_units_are_gone(store):

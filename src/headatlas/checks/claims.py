@@ -116,13 +116,20 @@ def order_claim(found: Order | None) -> Claim | None:
 def _order_difference(
     changes: Changes, steps: Steps, low: list[str], high: list[str], level: float
 ) -> Change:
-    """Low → high minus high → low: a difference of means over two kinds of steps."""
+    """Low → high minus high → low: a difference of means over two kinds of steps.
+
+    Both the functions whose heads are masked and those whose steps are measured are draws: some
+    functions' steps suffer more than others' from any loss of heads.
+    """
     low_steps, high_steps = steps.at(*low), steps.at(*high)
+    functions = np.array(steps.functions)
     steps_of_both = len(low_steps) + len(high_steps)
     values = np.zeros(len(steps.rows))
     difference, parts = 0.0, []
-    for sign, names, at in ((1, low, high_steps), (-1, high, low_steps)):
+    for sign, names, measured, at in ((1, low, high, high_steps), (-1, high, low, low_steps)):
         harm = np.stack([changes[name][at] for name in names])  # function step
+        by_measured = np.array([harm[:, functions[at] == name].mean() for name in measured])
+        parts.append((by_measured.var(ddof=1) / len(measured), len(measured) - 1))
         mean = harm.mean()
         difference += sign * mean
         values[at] = sign * (harm.mean(0) - mean) * steps_of_both / len(at)

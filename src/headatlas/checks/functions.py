@@ -125,7 +125,7 @@ def causal_checks(
         questions=len(set(steps.questions)),
         prefixes=len(set(steps.prefixes)),
         draws=draws,
-        masking=tuple(each.row(level) for each in masked),
+        masking=tuple(each.row(level, len(masked)) for each in masked),
         specificity=specificity(everywhere, before, steps, count, level),
         order=in_order,
         strengthening=Strengthening(

@@ -25,7 +25,7 @@ class CheckKind:
 
     `passes` says how often `run` reports, `inputs` what the map was computed from. Results are
     stored as `checks/MAP{suffix}.json`; `version` goes up when the same check would give other
-    numbers.
+    numbers. A check that does not sample questions takes all of them, so it is the same every time.
     """
 
     suits: Callable[[Map], bool]
@@ -35,6 +35,7 @@ class CheckKind:
     suffix: str = ""
     version: int = 1
     inputs: Callable[[Map], tuple[Any, ...]] = lambda head_map: ()
+    samples_questions: bool = True
 
 
 def _reading(head_map: Map) -> tuple[Reading]:
@@ -42,12 +43,18 @@ def _reading(head_map: Map) -> tuple[Reading]:
 
 
 CHECKS: dict[str, CheckKind] = {
-    "gating": CheckKind(is_gating, GatingCheck, check_gating, gating_passes, version=2),
+    "gating": CheckKind(is_gating, GatingCheck, check_gating, gating_passes, version=3),
     "functions": CheckKind(
-        is_probing, FunctionCheck, check_functions, function_passes, version=2, inputs=_reading
+        is_probing, FunctionCheck, check_functions, function_passes, version=3, inputs=_reading
     ),
     "probe": CheckKind(
-        is_probing, ProbeReport, check_probe, lambda _: 1, suffix=".probe", inputs=_reading
+        is_probing,
+        ProbeReport,
+        check_probe,
+        lambda _: 1,
+        suffix=".probe",
+        inputs=_reading,
+        samples_questions=False,
     ),
 }
 """A new check is one file and one entry here; the first that suits a map is its main check."""

@@ -49,8 +49,8 @@ class Masked:
         values = self.compared.after.logprob - self.shuffled.logprob
         return mean_change(values, self.compared.clusters, level=level)
 
-    def row(self, level: float = LEVEL) -> MaskingRow:
-        """All numbers of the function."""
+    def row(self, level: float = LEVEL, functions: int = 1) -> MaskingRow:
+        """All numbers of the function; the verdict is corrected for the number of functions."""
         compared, before = self.compared, self.compared.before
         difference = compared.difference("logprob", level)
         shuffled = None
@@ -72,7 +72,7 @@ class Masked:
             accuracy_change=compared.change("exact", level),
             accuracy_control=float(np.mean(compared.draw_means("exact"))),
             accuracy_difference=compared.difference("exact", level),
-            holds=difference.below,
+            holds=compared.difference("logprob", 1 - (1 - level) / functions).below,
         )
 
 

@@ -28,8 +28,8 @@ class AgreementRow:
 
     `spearman` (95 %: `low` … `high`) is over all heads; `within` the same with every layer's mean
     subtracted, which is what is left when depth alone is not counted. `top_overlap` is the
-    share of the `top_k` most important heads that both have (95 %: `top_low` … `top_high`), beside
-    what chance gives.
+    share of the `top_k` most important heads that both have, beside what chance gives; `top_p` is
+    how often chance gives as much.
 
     `reliability` of the two maps is known where each was measured at least twice (split halves,
     Spearman and Brown); `ceiling`, the root of their product, is the correlation that maps which
@@ -49,8 +49,7 @@ class AgreementRow:
     within_high: float
     top_k: int
     top_overlap: float
-    top_low: float
-    top_high: float
+    top_p: float
     top_expected: float
     reliability: tuple[float, float] = (nan, nan)
     disattenuated: float = nan
@@ -108,8 +107,7 @@ class Comparison(Result):
             f"{' and '.join(row.pair)}{f', {row.function}' if row.function else ''}: rank "
             f"correlation {row.spearman:+.2f} ({row.low:+.2f} … {row.high:+.2f}) over {row.heads} "
             f"heads ({row.ceiling_text()}); of the {row.top_k} most important heads they share "
-            f"{row.top_overlap:.0%} ({row.top_low:.0%} … {row.top_high:.0%}; chance "
-            f"{row.top_expected:.0%})"
+            f"{row.top_overlap:.0%} (chance {row.top_expected:.0%}, p = {row.top_p:.2g})"
             for row in self.rows
         ]
 
@@ -245,7 +243,7 @@ def _row(
         *within.spearman_interval,
         plain.top_k,
         plain.top_overlap,
-        *plain.top_interval,
+        plain.top_p,
         plain.top_expected,
         ceiling.reliability,
         ceiling.disattenuated,

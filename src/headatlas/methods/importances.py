@@ -14,14 +14,24 @@ PARTS = 10
 """Groups of questions whose mean importance is kept, so that questions can be resampled."""
 
 
-def contributions(probe: Probe, x: Tensor, classes: int) -> NDArray[np.float64]:
-    """Gradient × activation of every head for every class's score: class × example × head."""
+def contributions(
+    probe: Probe, x: Tensor, classes: int, *, centred: bool = False
+) -> NDArray[np.float64]:
+    """Gradient × activation of every head for every class's score: class × example × head.
+
+    `centred`: the head's mean activation over all examples is subtracted first. A head whose output
+    is always the same then contributes nothing; otherwise it would follow the labels, because its
+    gradient passes through units that other heads switch.
+    """
     projected = probe.project(x).detach().requires_grad_()
     scores = probe.decide(projected)
+    activations = projected.detach()
+    if centred:
+        activations = activations - activations.mean(0)
     values = []
     for number in range(classes):
         (grad,) = torch.autograd.grad(scores[:, number].sum(), projected, retain_graph=True)
-        values.append((grad * projected).mean(-1).detach().double().numpy())
+        values.append((grad * activations).mean(-1).double().numpy())
     return np.stack(values)
 
 

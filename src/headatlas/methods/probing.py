@@ -36,9 +36,11 @@ class Probing(Method[Task]):
     its projected features for that function's score, averaged over their dimensions and over the
     `select` examples of the function; its sign is kept. `importance_p` says how often labels
     shuffled within questions give any head as much (standardised, so that heads compare): it is
-    corrected for the number of heads. `importance_part` is the importance in each of ten groups of
-    questions, for resampling; `shuffled_importance` that of the same probe trained on shuffled
-    labels, whose heads are a control. What both predict for `test` questions is kept beside it.
+    corrected for the number of heads, and counts activations from the head's mean, since a head
+    that always writes the same tells nothing. `importance_part` is the importance in each of ten
+    groups of questions, for resampling; `shuffled_importance` that of the same probe trained on
+    shuffled labels, whose heads are a control. What both predict for `test` questions is kept
+    beside it.
     Seeds differ in the probe. `tokens`, `answers` and `examples` say what is read: see `Reading`.
 
     >>> Probing().epochs
@@ -58,7 +60,7 @@ class Probing(Method[Task]):
     permutations: int = 2000
 
     name: ClassVar[str] = "probing"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     variable: ClassVar[str] = "importance"
     subject: ClassVar[type] = Task
 
@@ -126,7 +128,8 @@ class Probing(Method[Task]):
             return whole
 
         dims = ("function", "seed", "layer", "head")
-        p = importance_p(values, select, self.permutations, rng)
+        beside_mean = contributions(probe, select.x, len(names), centred=True)
+        p = importance_p(beside_mean, select, self.permutations, rng)
         return Map.of(
             {
                 "importance": (dims, on_heads(importance_of(values, select.labels))),

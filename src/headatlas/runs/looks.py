@@ -14,34 +14,38 @@ if TYPE_CHECKING:
 
 
 class Looks:
-    """The numbers of questions with which a map was checked so far, in the order of the looks.
+    """The looks at a map so far: the number of questions of each, and the map's digest.
 
-    They are kept among the units of the store; `stored` is what the stored result of this very map
-    is about, and counts where the units are gone. A check that was stopped before its end has shown
-    nothing and is not counted.
+    A map with one more seed has nearly the same data, so that its check is one more look. Looks are
+    kept among the units of the store; `stored` is what the stored result of this map is about, and
+    counts where the units are gone. A check that was stopped before its end has shown nothing and
+    is not counted.
     """
 
     def __init__(
         self, store: Store, head_map: Map, check: CheckKind, stored: About | None = None
     ) -> None:
-        self._store, self._stored = store, stored
-        subject = [head_map.digest, check.result.kind, check.version]
+        self._store, self._stored, self._digest = store, stored, head_map.digest
+        subject = [head_map.name, check.result.kind]
         digest = hashlib.sha256(json.dumps(subject).encode()).hexdigest()[:20]
         self._path = f"units/{digest}-looks.json"
 
     def number(self, questions: int) -> int:
         """Which look a check with this number of questions is: 1 for the first."""
-        looks = self._all()
-        if questions in looks:
-            return looks.index(questions) + 1
+        looks, look = self._all(), self._look(questions)
+        if look in looks:
+            return looks.index(look) + 1
         return max(len(looks), self._stored.look if self._stored else 0) + 1
 
     def add(self, questions: int) -> None:
         """Count a finished look."""
-        looks = self._all()
-        if questions not in looks:
-            self._store.write_json(self._path, {"questions": [*looks, questions]})
+        looks, look = self._all(), self._look(questions)
+        if look not in looks:
+            self._store.write_json(self._path, {"looks": [*looks, look]})
 
-    def _all(self) -> list[int]:
+    def _look(self, questions: int) -> list[int | str]:
+        return [questions, self._digest]
+
+    def _all(self) -> list[list[int | str]]:
         content = self._store.read_json(self._path) or {}
-        return [int(questions) for questions in content.get("questions", [])]
+        return list(content.get("looks", []))

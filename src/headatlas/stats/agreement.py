@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headatlas.errors import MapError
 from headatlas.stats.arrays import FloatArray
-from headatlas.stats.bootstrap import DRAWS, resamples
+from headatlas.stats.bootstrap import DRAWS, resampled_heads
 
 Interval = tuple[float, float]
 TOP_K = 20
@@ -16,10 +17,10 @@ TOP_K = 20
 
 @dataclass(frozen=True)
 class Agreement:
-    """Agreement over the heads that both maps have, with bootstrap intervals over heads.
+    """Agreement over the heads that both maps have, with a bootstrap interval over layers.
 
     `top_overlap` is the share of the `top_k` largest heads that both maps have in common;
-    `top_expected` is what chance gives.
+    `top_expected` is what chance gives, `top_p` how often chance gives as much.
     """
 
     heads: int
@@ -27,7 +28,7 @@ class Agreement:
     spearman_interval: Interval
     top_k: int
     top_overlap: float
-    top_interval: Interval
+    top_p: float
     top_expected: float
 
 
@@ -42,14 +43,17 @@ def agreement_of(
 ) -> Agreement:
     """Spearman correlation and top-k overlap of two arrays of the same shape.
 
-    Intervals are percentile bootstrap intervals over heads, drawn together from both arrays. An
-    array that is the same for every head has no correlation: NaN.
+    The interval is a percentile bootstrap interval over layers (over heads where there are few
+    layers), drawn together from both arrays. An array that is the same for every head has no
+    correlation: NaN.
     """
-    x, y = _common_heads(one, other)
+    known = _common_heads(one, other)
+    x, y = one[known].astype(np.float64), other[known].astype(np.float64)
     if top_k < 1:
         raise MapError(f"top_k counts heads, so it is at least 1, not {top_k}.")
     top_k = min(top_k, len(x))
-    resampled = resamples((x, y), spearman, draws=draws, seed=seed)
+    drawn = resampled_heads(known, draws=draws, seed=seed)
+    resampled = _correlations(x[drawn], y[drawn])
     overlap = _top_overlap(x, y, top_k)
     return Agreement(
         heads=len(x),
@@ -57,18 +61,18 @@ def agreement_of(
         spearman_interval=percentiles(resampled, level),
         top_k=top_k,
         top_overlap=overlap,
-        top_interval=_overlap_interval(overlap, top_k, level),
+        top_p=_chance_of_overlap(round(overlap * top_k), top_k, len(x)),
         top_expected=top_k / len(x),
     )
 
 
-def _common_heads(one: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _common_heads(one: FloatArray, other: FloatArray) -> NDArray[np.bool_]:
     if one.shape != other.shape:
         raise ValueError(f"arrays of different shapes: {one.shape} and {other.shape}")
     both = np.isfinite(one) & np.isfinite(other)
     if both.sum() < 3:
         raise MapError(f"two maps need at least 3 heads in common, but have {both.sum()}.")
-    return one[both].astype(np.float64), other[both].astype(np.float64)
+    return np.asarray(both)
 
 
 def spearman(x: FloatArray, y: FloatArray) -> float:
@@ -78,6 +82,16 @@ def spearman(x: FloatArray, y: FloatArray) -> float:
     if np.ptp(x) == 0 or np.ptp(y) == 0:
         return float("nan")
     return float(np.corrcoef(rankdata(x), rankdata(y))[0, 1])
+
+
+def _correlations(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Rank correlation of every row; NaN where either is the same everywhere."""
+    from scipy.stats import rankdata
+
+    ranks = [rankdata(values, axis=-1) for values in (x, y)]
+    a, b = (each - each.mean(-1, keepdims=True) for each in ranks)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray((a * b).sum(-1) / np.sqrt((a**2).sum(-1) * (b**2).sum(-1)))
 
 
 def percentiles(sampled: FloatArray, level: float) -> Interval:
@@ -95,9 +109,8 @@ def _top_overlap(x: FloatArray, y: FloatArray, k: int) -> float:
     return len(np.intersect1d(top_x, top_y)) / k
 
 
-def _overlap_interval(overlap: float, k: int, level: float) -> Interval:
-    """Wilson interval for a share of k heads: a bootstrap would put a head into the top twice."""
-    from scipy.stats import binomtest
+def _chance_of_overlap(shared: int, k: int, heads: int) -> float:
+    """How often two random sets of k heads share at least as many (hypergeometric)."""
+    from scipy.stats import hypergeom
 
-    interval = binomtest(round(overlap * k), k).proportion_ci(level, method="wilson")
-    return float(interval.low), float(interval.high)
+    return float(hypergeom.sf(shared - 1, heads, k, k))

@@ -1,44 +1,35 @@
-"""Bootstrap resamples over heads."""
+"""Bootstrap resamples of heads."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
-from headatlas.stats.arrays import FloatArray
+from numpy.typing import NDArray
 
 DRAWS = 1000
 
+MIN_LAYERS = 8
+"""Layers from which whole layers are resampled; with fewer, heads are."""
 
-def resamples(
-    data: tuple[FloatArray, ...],
-    statistic: Callable[..., Any],
-    *,
-    draws: int,
-    seed: int,
-    axis: int | None = None,
-) -> FloatArray:
-    """The statistic of `draws` resamples (last axis), drawn together from all arrays of `data`.
 
-    With `axis`, the statistic takes that argument and works on many heads at once.
+def resampled_heads(known: NDArray[np.bool_], *, draws: int, seed: int) -> NDArray[Any]:
+    """Numbers of heads, among those that are known (layer × head), for every draw: draw × head.
+
+    Heads of a layer are more alike than heads of different layers, so whole layers are drawn where
+    there are enough of them, all with the same number of heads.
+
+    >>> resampled_heads(np.ones((2, 3), bool), draws=4, seed=0).shape
+    (4, 6)
     """
-    from scipy.stats import DegenerateDataWarning, bootstrap
-
-    with warnings.catch_warnings():
-        # a resample may have no correlation (NaN); scipy warns of its own interval, not used here
-        warnings.simplefilter("ignore", DegenerateDataWarning)
-        result = bootstrap(
-            data,
-            statistic,
-            n_resamples=draws,
-            batch=100,
-            paired=True,
-            vectorized=axis is not None,
-            axis=axis or 0,
-            method="percentile",
-            rng=np.random.default_rng(seed),
-        )
-    return np.asarray(result.bootstrap_distribution)
+    rng = np.random.default_rng(seed)
+    total = int(known.sum())
+    if known.ndim != 2:
+        return rng.integers(0, total, (draws, total))
+    sizes = known.sum(1)
+    layers = np.flatnonzero(sizes)
+    if len(layers) < MIN_LAYERS or len(set(sizes[layers].tolist())) > 1:
+        return rng.integers(0, total, (draws, total))
+    numbers = np.arange(total).reshape(len(layers), -1)
+    drawn = rng.integers(0, len(layers), (draws, len(layers)))
+    return np.asarray(numbers[drawn].reshape(draws, -1))

@@ -9,7 +9,7 @@ import numpy as np
 
 from headatlas.stats.agreement import percentiles, spearman
 from headatlas.stats.arrays import FloatArray
-from headatlas.stats.bootstrap import DRAWS
+from headatlas.stats.bootstrap import DRAWS, resampled_heads
 from headatlas.stats.reliability import spearman_brown
 
 Halves = tuple[FloatArray, FloatArray]
@@ -23,7 +23,7 @@ class Ceiling:
     """Reliabilities of two sets of numbers, and their rank correlation with the noise taken out.
 
     `disattenuated` is the correlation divided by its ceiling, √(reliability · reliability); `low`
-    and `high` its 95 % bootstrap interval over heads, in which the reliabilities are estimated
+    and `high` its 95 % bootstrap interval over layers, in which the reliabilities are estimated
     again. NaN where a reliability is not above 0, or too often not in the resamples.
     """
 
@@ -62,12 +62,12 @@ def ceiling_of(
     `factors`: how many times as much each array was measured from as one of its halves. Heads that
     any array lacks (NaN) are left out.
     """
-    arrays = [array.ravel() for array in (one, other, *halves_of_one, *halves_of_other)]
-    known = np.isfinite(arrays).all(0)
+    arrays = (one, other, *halves_of_one, *halves_of_other)
+    known = np.isfinite(np.stack(arrays)).all(0)
     if known.sum() < 3:
         return UNKNOWN
     data = np.stack([array[known] for array in arrays])
-    drawn = np.random.default_rng(seed).integers(0, data.shape[1], (draws, data.shape[1]))
+    drawn = resampled_heads(known, draws=draws, seed=seed)
     sampled = _disattenuated(data[:, drawn], factors)
     undefined = float(np.isnan(sampled).mean())
     low, high = percentiles(sampled, 0.95) if undefined <= MOST_UNDEFINED else (math.nan, math.nan)

@@ -11,10 +11,12 @@ def max_null_p(observed: FloatArray, null: FloatArray) -> FloatArray:
     """P-value of every head against the largest head of each permutation.
 
     `observed` has one value per head, `null` one row per permutation. Each head is standardised by
-    its own null distribution first, so that heads of different spread compare. The p-values are
-    corrected for the number of heads (Westfall and Young's max statistic).
+    its own null distribution first, so that heads of different spread compare; a spread that is
+    rounding beside the largest does not count. The p-values are corrected for the number of heads
+    (Westfall and Young's max statistic).
     """
-    middle, spread = null.mean(0), np.maximum(null.std(0), 1e-12)
+    middle, spread = null.mean(0), null.std(0)
+    spread = np.maximum(spread, max(1e-12, 1e-5 * float(spread.max())))
     largest = ((null - middle) / spread).max(1)
     beaten = (largest[:, None] >= (observed - middle) / spread).sum(0)
     return np.asarray((1 + beaten) / (1 + len(null)))

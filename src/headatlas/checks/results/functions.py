@@ -31,11 +31,11 @@ class MaskingRow:
     `controls` has the mean of every draw of random heads, matched by layer and by the size of their
     output, which is `size_ratio` times that of the masked heads; `difference` is the change minus
     their mean. Its interval covers what a further random draw might do: `holds` says that the
-    function's heads lower log P more than that. Where single heads matter very much, random heads
-    that hold one of them pass more often than the level says; the pooled claim guards against
-    that. `shuffled` heads are those that a probe of shuffled
-    labels finds most important (`None`: the map has none); the interval of `over_shuffled` is over
-    questions alone.
+    function's heads lower log P more than that, corrected for the number of functions (Bonferroni).
+    Where single heads matter very much, random heads that hold one of them pass more often than the
+    level says; the pooled claim guards against that. `shuffled` heads are those that a probe of
+    shuffled labels finds most important (`None`: the map has none); the interval of `over_shuffled`
+    is over questions alone.
     """
 
     function: str
