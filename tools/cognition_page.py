@@ -125,6 +125,7 @@ def page() -> str:
         return "\n\n".join([*start, "There is no run beside this page."]) + "\n"
     parts = [
         *start,
+        *ability_section(),
         *claims_section(),
         *map_section(),
         *probe_section(),
@@ -137,6 +138,22 @@ def page() -> str:
         *seeds_section(),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def ability_section() -> Iterator[str]:
+    """How much of the steps the untouched model can do at all."""
+    for run in runs():
+        facts = run.head_map.provenance
+        if "task_accuracy" not in facts:
+            continue
+        yield text(
+            f"On {run.title} the untouched model gives {facts['task_accuracy']:.0%} of the test "
+            f"answers exactly; always giving the most common one would reach "
+            f"{facts['task_chance']:.0%}. All changes below are of the log-probability of the "
+            "right answer, which is far above that of other questions' answers, partly because "
+            "words of the prompt return in it. They say what heads do to that probability, not to "
+            "steps that are solved."
+        )
 
 
 def claims_section() -> Iterator[str]:
@@ -235,10 +252,11 @@ def counts_section() -> Iterator[str]:
         "*Elbow*: heads before the bend of the sorted curve, as published, where it gives under "
         "7 % of the heads for every function. The bend of one curve hangs on its two ends, so the "
         "median over 200 maps is taken whose seeds and questions are drawn again, and in brackets "
-        "where 95 % of them have it. *Beyond chance*: heads whose importance exceeds in "
-        "every seed what labels shuffled within questions give any head (p ≤ 0.05, corrected for "
-        "the number of heads). The elbow always finds heads, also where chance would do as well; "
-        "the null counts every head that tells anything, however little."
+        "where 95 % of them have it. *Beyond chance*: heads whose activations, counted from their "
+        "mean, go with the labels in every seed, more than labels shuffled within questions let "
+        "any head (p ≤ 0.05, corrected for the number of heads). The elbow always finds heads, "
+        "also where chance would do as well; the null counts every head that tells anything, "
+        "however little."
     )
     for run in runs():
         head_map = run.head_map
@@ -266,7 +284,10 @@ def masking_section() -> Iterator[str]:
         "that exclude them, each among the nearest in the size of what it writes; *size* is the "
         "mean size of these relative to the masked heads. A layer with too few others keeps its "
         "most important heads only. The interval of the difference is over questions and over "
-        "draws, and covers what a further draw might do. *Shuffled*: own heads minus as many heads "
+        "draws, and covers what a further draw might do; verdicts are corrected for the number of "
+        "functions. Where a few heads matter very much, random heads that hold one of them pass a "
+        "single row more often than the level says, so trust the pooled claim first. *Shuffled*: "
+        "own heads minus as many heads "
         "of a probe that learned shuffled labels, over questions. Accuracy: answers given exactly."
     )
     for run in runs():
@@ -384,7 +405,8 @@ def causes_section() -> Iterator[str]:
             "of log-probability when a head is removed (ablation), for every function's own "
             "examples, with 95 % bootstrap intervals over layers; *within layers* the same with "
             "every layer's mean subtracted. Ablation uses the steps of whole test questions, at "
-            f"least {EXAMPLES} over all functions. Both maps are noisy, and noise makes a "
+            f"least {EXAMPLES} over all functions (of `cognition`, whose questions have 16 steps, "
+            "those of six questions). Both maps are noisy, and noise makes a "
             "correlation smaller than it is: the *reliability* of each is the correlation of its "
             "halves (other questions; for probing also other seeds), stepped up by Spearman and "
             "Brown, the *ceiling* the root of their product, and *without noise* the correlation "

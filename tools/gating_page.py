@@ -11,7 +11,14 @@ import headatlas as ha
 from contrast_section import contrast_section
 from headatlas.maps.published import PUBLISHED
 from headatlas.maps.reliability import reliability
-from headatlas.maps.roles import role_overlap, seed_overlap, shares, unstable_heads
+from headatlas.maps.roles import (
+    independent_shares,
+    role_overlap,
+    rule_overlap,
+    seed_overlap,
+    shares,
+    unstable_heads,
+)
 from headatlas.plots.captions import schedule_text
 from markdown import table, text
 from schedule_section import SCHEDULE_TIMES, schedule_section
@@ -55,10 +62,11 @@ def shares_section() -> list[str]:
     models = list(dict.fromkeys(model for model, _, _ in PUBLISHED))
     rows, notes = [], []
     for task in sorted(maps):
-        own = [shares(found[task].sel(seed=range(fewest))) for found in runs.values()]
-        for rule in own[0]:
-            found = [(each[rule]["facilitation"], each[rule]["interference"]) for each in own]
-            cells = [f"{100 * f:.1f} / {100 * n:.1f}" for f, n in found]
+        own = [found[task].sel(seed=range(fewest)) for found in runs.values()]
+        tables = [table for each in own for table in (shares(each), independent_shares(each))]
+        for rule in tables[0]:
+            pairs = [(each[rule]["facilitation"], each[rule]["interference"]) for each in tables]
+            cells = [f"{100 * f:.1f} / {100 * n:.1f}" for f, n in pairs]
             others = ["{} / {}".format(*PUBLISHED[model, task, rule]) for model in models]
             rows.append([task, rule, *cells, *others])
     for task, head_map in sorted(maps.items()):
@@ -84,14 +92,23 @@ def shares_section() -> list[str]:
         "## Always and any",
         *(f"![Roles of heads, {MODELS[run]}]({run}/figures/both.always-any.png)" for run in runs),
         text(
-            f"Percent of heads with F ≥ 0.5 / N ≥ 0.5 in {fewest} seeds ({schedules_of(maps)}; the "
-            f"default is now {default_schedule()}). Beside it the published values of "
+            f"Percent of heads with F ≥ 0.5 / N ≥ 0.5 in {fewest} seeds ({schedules_of(maps)}). "
+            "*Independent*: what it would be if seeds had nothing in common but how many heads of "
+            "each layer have the role. Beside it the published values of "
             "other models (table 2 of [arXiv 2505.13737](https://arxiv.org/abs/2505.13737): ten "
             "seeds of 500 + 500 + 500 updates of 64 questions, other data for the same kinds of "
             "task). Models, data, the length of fits and perhaps the number of seeds differ, with "
             "which less holds always and more in any: compare only roughly."
         ),
-        table(["task", "heads", *(MODELS[run] for run in runs), *models], rows),
+        table(
+            [
+                "task",
+                "heads",
+                *(name for run in runs for name in (MODELS[run], "independent")),
+                *models,
+            ],
+            rows,
+        ),
         "\n".join(text(note, "- ") for note in notes),
         *trust_section(maps),
     ]
@@ -100,13 +117,6 @@ def shares_section() -> list[str]:
 def schedules_of(maps: dict[str, ha.Map]) -> str:
     """The schedules of maps in words."""
     return "; ".join(f"{task}: {schedule_text(each)}" for task, each in sorted(maps.items()))
-
-
-def default_schedule() -> str:
-    """The schedule that users get."""
-    method = ha.Gating()
-    updates = " + ".join(str(fit.steps) for fit in method.fits().values())
-    return f"{updates} updates of {method.batch_size}"
 
 
 def trust_section(maps: dict[str, ha.Map]) -> list[str]:
@@ -126,26 +136,40 @@ def trust_section(maps: dict[str, ha.Map]) -> list[str]:
                 f"{found.roles.agreement:.0%} / {found.roles.chance:.0%} / {found.roles.kappa:.2f}",
                 " / ".join(f"{fit.undecided:.0%}" for fit in found.fits.values()),
                 " / ".join(f"{fit.moved:.3f}" for fit in found.fits.values()),
-                f"{found.from_start['facilitation']:.2f} / {found.start_share:.0%}",
+                " / ".join(f"{found.from_start[name]:.2f}" for name in list(LETTERS)[:2]),
             ]
         )
         warnings += [f"{task}: {warning}." for warning in found.warnings]
+        warnings.append(f"{task}: {_halves(head_map)}.")
     return [
         "### How far these maps can be trusted",
         text(
-            "*Reliability*: of the mean over seeds, from halves of the seeds (Spearman–Brown), "
-            "with 95 % intervals over heads. *Roles*: how often two seeds give a head the same "
+            "*F*, *N*, *R*: reliability of the mean over seeds, for these train questions, from "
+            "halves of the seeds (Spearman–Brown), with 95 % intervals over heads. *Always* and "
+            "*any* are not means: how far they reproduce stands below the table. *Roles*: how "
+            "often two seeds give a head the same "
             "role / how often by chance / Fleiss' kappa. *Undecided*: gates of G⁺ / G⁻ that are "
             "neither open (≥ 0.9) nor closed (≤ 0.1) nor held between by the data. *Moved*: mean "
-            "change of a gate in the last quarter of its fit. *Start*: correlation of F with the "
-            "first gates / share of the difference between seeds that goes with them."
+            "change of a gate in the last quarter of its fit. *Start*: correlation of F / N with "
+            "the first gates."
         ),
         table(
             ["task", "updates", "seeds", "F", "N", "R", "roles", "undecided", "moved", "start"],
             rows,
         ),
-        "\n".join(text(warning, "- ") for warning in warnings) or "No warning.",
+        "\n".join(text(warning, "- ") for warning in warnings),
     ]
+
+
+def _halves(head_map: ha.Map) -> str:
+    """How far what holds always, and in any seed, is the same in two halves of the seeds."""
+    parts = []
+    for rule in ("always", "any"):
+        for name, word in (("facilitation", "facilitate"), ("interference", "interfere")):
+            found = rule_overlap(head_map, name, rule)
+            when = f"always {word}" if rule == "always" else f"{word} in any"
+            parts.append(f"{found.share:.0%} of those that {when} ({found.expected:.0%})")
+    return f"two halves of the seeds share {', '.join(parts)}; in brackets by chance"
 
 
 def toggling_section() -> list[str]:
@@ -175,13 +199,16 @@ def toggling_section() -> list[str]:
             "least 0.5 are set to 0 and, separately, to 1; the number is log P(target | 0) − "
             "log P(target | 1) on test questions, in nats per token. Verdicts are read at a number "
             "of heads fixed beforehand: for F and N a tenth of the model's heads, highest scores "
-            "first (all of them where there are fewer), for R all. Beside them the same number of "
-            "random heads that do not have the role, of the same layers and of similar output "
-            "size. F holds if the difference lies below 0; N if it lies above 0 and the change "
-            "does too; R if the change lies within the harmless bound, on average and in nine of "
+            "first (all of them where there are fewer), for R all. Beside them as many random "
+            "heads of the same layers and of similar output size, which have neither that role nor "
+            "(for F and N) the opposite one; heads without such a partner are toggled for R only. "
+            "F holds if the change and the difference lie below 0; N if both lie above 0; R if "
+            "the change lies within the harmless bound, on average and in nine of "
             "ten seeds, and random heads do not (at most one draw in 20). The bound is a quarter "
             "of the untouched loss, or of the gain over other questions' targets where that is "
-            'less. Intervals that allow for both are "inconclusive".'
+            "less, taken as given. Anything else is inconclusive. This tests whether learned gates "
+            "do on new questions what they did on those they were learned from, inside each seed's "
+            "G⁺: it does not show that a head interferes in the untouched model."
         ),
         "\n".join(text(f"{task}: {_measured(check)}.", "- ") for task, check in checks.items()),
         table(
@@ -222,13 +249,13 @@ def _measured(check: ha.GatingCheck) -> str:
 
 
 def _counted(checks: list[ha.GatingCheck]) -> list[str]:
-    """On how many tasks each score holds, is reversed, or inconclusive, by intervals."""
+    """On how many tasks each score holds, fails, or is inconclusive, by intervals."""
     lines = []
     for score in LETTERS:
         held = [check.toggling.holds[score] for check in checks]
         lines.append(
-            f"{score.capitalize()} holds on {held.count(True)} of {len(held)} tasks, is reversed "
-            f"on {held.count(False)}, and is inconclusive on {held.count(None)}."
+            f"{score.capitalize()} holds on {held.count(True)} of {len(held)} tasks, fails on "
+            f"{held.count(False)}, and is inconclusive on {held.count(None)}."
         )
     return lines
 
@@ -263,13 +290,13 @@ def held_out_section() -> list[str]:
         ),
         table(["task", "seeds", *shown, "change with G⁺", "accuracy with G⁺"], rows),
         text(
-            f"G⁺ surely lowers the loss on {lowers.count(True)} of {len(lowers)} tasks, surely "
+            f"G⁺ lowers the loss on {lowers.count(True)} of {len(lowers)} tasks, "
             f"raises it on {lowers.count(False)}, and on {lowers.count(None)} it is inconclusive."
         ),
         text(
             "Hard gates are 0 or 1, cut at the threshold (0.05, 0.15 … 0.95) with the lowest loss "
             "on `select` questions, for each seed. They are a working circuit if the loss on test "
-            "questions is surely at most the harmless bound above that of the untouched model."
+            "questions is at most the harmless bound above that of the untouched model."
         ),
         table(
             [

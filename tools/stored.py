@@ -18,6 +18,8 @@ def atlas_of(run: str) -> ha.Atlas:
 
 def maps_of(run: str) -> dict[str, ha.Map]:
     """The maps of a run by task."""
+    if not (RESULTS / run / "maps").is_dir():
+        return {}
     maps = atlas_of(run).maps().values()
     return {str(head_map.provenance["task"]): head_map for head_map in maps}
 

@@ -12,8 +12,10 @@ from headatlas.errors import MapError
 from headatlas.maps.published import PUBLISHED
 from headatlas.maps.roles import (
     cumulative,
+    independent_shares,
     role_overlap,
     roles,
+    rule_overlap,
     seed_overlap,
     shares,
     unstable_heads,
@@ -121,3 +123,27 @@ def test_only_gating_has_roles():
         effects(np.zeros((1, 1, 2))).roles()
     with pytest.raises(MapError, match="the threshold must be between 0 and 1, not 2"):
         gating_map([[[1]]], [[[1]]]).roles(threshold=2)
+
+
+def test_halves_of_the_seeds_share_what_holds_always_and_in_any():
+    rng = np.random.default_rng(0)
+    same = np.repeat(rng.random((1, 6, 8)), 4, axis=0)
+    alike = gating_map(same, same)
+    for rule in ("always", "any"):
+        assert rule_overlap(alike, "facilitation", rule).share == 1
+    apart = gating_map(*rng.random((2, 4, 60, 80)))
+    for rule, share in (("always", 1 / 7), ("any", 9 / 15)):  # a quarter of heads; three quarters
+        found = rule_overlap(apart, "facilitation", rule)
+        assert found.share == pytest.approx(share, abs=0.03)
+        assert found.expected == pytest.approx(share, abs=0.03)
+    assert np.isnan(rule_overlap(alike.sel(seed=[0]), "facilitation", "any").share)
+
+
+def test_shares_of_seeds_that_have_nothing_in_common():
+    rng = np.random.default_rng(1)
+    apart = gating_map(*rng.random((2, 3, 60, 80)))
+    found, known = independent_shares(apart), shares(apart)
+    for rule, share in (("always", 1 / 8), ("any", 7 / 8)):
+        for name in ("facilitation", "interference"):
+            assert found[rule][name] == pytest.approx(share, abs=0.02)
+            assert known[rule][name] == pytest.approx(found[rule][name], abs=0.02)

@@ -7,8 +7,8 @@ import pytest
 
 from headatlas.stats.reliability import (
     MOST_DIVISIONS,
-    _divisions,
     disattenuated,
+    divisions,
     fleiss_kappa,
     reproduced,
     spearman_brown,
@@ -59,7 +59,7 @@ def test_noise_has_no_reliability_and_one_measurement_none_that_is_known():
 
 @pytest.mark.parametrize("count", [2, 5, 10, 11, 20, 40])
 def test_every_two_measurements_are_set_against_each_other(count):
-    one, other = _divisions(count)
+    one, other = divisions(count)
     assert len(one) <= MOST_DIVISIONS
     assert (one.sum(1) == count // 2).all()
     assert (other.sum(1) == count // 2).all()

@@ -6,6 +6,7 @@ role whose score reaches the threshold.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,6 +15,7 @@ import xarray as xr
 
 from headatlas.errors import MapError
 from headatlas.stats.overlap import Overlap
+from headatlas.stats.reliability import divisions
 
 if TYPE_CHECKING:
     from headatlas.maps.map import Map
@@ -125,6 +127,10 @@ def seed_overlap(scores: Map, variable: str, threshold: float = THRESHOLD) -> Se
         role_overlap(values.isel(seed=i), values.isel(seed=j), threshold)
         for i, j in combinations(range(values.sizes["seed"]), 2)
     ]
+    return _mean_overlap(pairs)
+
+
+def _mean_overlap(pairs: Sequence[Overlap]) -> SeedOverlap:
     pairs = [pair for pair in pairs if pair.union]
     if not pairs:
         return SeedOverlap(float("nan"), float("nan"))
@@ -132,6 +138,43 @@ def seed_overlap(scores: Map, variable: str, threshold: float = THRESHOLD) -> Se
         float(np.mean([pair.share for pair in pairs])),
         float(np.mean([pair.expected for pair in pairs])),
     )
+
+
+def rule_overlap(
+    scores: Map, variable: str, rule: str, threshold: float = THRESHOLD
+) -> SeedOverlap:
+    """Overlap of the heads above the threshold *always* or in *any* of the seeds of two halves.
+
+    Mean over ways to divide the seeds; NaN with fewer than two seeds, or without any such head.
+    """
+    values = scores[variable].transpose("seed", "layer", "head")
+    if values.sizes["seed"] < 2:
+        return SeedOverlap(float("nan"), float("nan"))
+    aggregate = {"always": "min", "any": "max"}[rule]
+    pairs = []
+    for sides in zip(*divisions(values.sizes["seed"]), strict=True):
+        one, other = (
+            getattr(values.isel(seed=np.flatnonzero(side)), aggregate)("seed", skipna=False)
+            for side in sides
+        )
+        pairs.append(role_overlap(one, other, threshold))
+    return _mean_overlap(pairs)
+
+
+def independent_shares(scores: Map, threshold: float = THRESHOLD) -> dict[str, dict[str, float]]:
+    """What `shares` would be if seeds had nothing in common but how many heads of each layer they
+    give a role: *always* then goes to 0 and *any* to 1 with the number of seeds."""
+    require_gating(scores, threshold)
+    table: dict[str, dict[str, float]] = {"always": {}, "any": {}}
+    for name in ("facilitation", "interference"):
+        values = scores[name].transpose("seed", "layer", "head")
+        exists = np.isfinite(values.to_numpy()).all(0)
+        heads = exists.sum(1)
+        above = ((values.to_numpy() >= threshold) & exists).sum(2) / np.maximum(heads, 1)
+        weights = heads / heads.sum()
+        table["always"][name] = float((above.prod(0) * weights).sum())
+        table["any"][name] = float(((1 - (1 - above).prod(0)) * weights).sum())
+    return table
 
 
 def cumulative(values: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:

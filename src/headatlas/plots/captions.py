@@ -116,7 +116,7 @@ def reliability_lines(maps: Sequence[Map]) -> list[str]:
             scores = (f"{word} {found.scores[name].mean_map:.2f}" for name, word in SHOWN.items())
             prefix = f"{task_title(head_map)} " if len(maps) > 1 else ""
             parts.append(f"{prefix}{', '.join(scores)}")
-    return [*schedules, *([f"reliability {'; '.join(parts)}"] if parts else [])]
+    return [*schedules, *([f"reliability of the mean: {'; '.join(parts)}"] if parts else [])]
 
 
 def schedule_text(head_map: Map) -> str:

@@ -90,7 +90,7 @@ def without_noise(
 
 def _without_noise(one: FloatArray, other: FloatArray) -> float:
     seen = float(np.corrcoef(one.mean(0), other.mean(0))[0, 1])
-    return disattenuated(seen, *(_mean_map(each, _divisions(len(each))) for each in (one, other)))
+    return disattenuated(seen, *(_mean_map(each, divisions(len(each))) for each in (one, other)))
 
 
 def reproduced(values: FloatArray, *, draws: int = DRAWS, seed: int = 0) -> Reproduced:
@@ -98,7 +98,7 @@ def reproduced(values: FloatArray, *, draws: int = DRAWS, seed: int = 0) -> Repr
     if len(values) < 2:
         return Reproduced(float("nan"), float("nan"), float("nan"), float("nan"))
     count, heads = values.shape
-    halves = _divisions(count)
+    halves = divisions(count)
     rng = np.random.default_rng(seed)
     found = _mean_map(values, halves)
     sampled = [_mean_map(values[:, rng.integers(0, heads, heads)], halves) for _ in range(draws)]
@@ -107,7 +107,7 @@ def reproduced(values: FloatArray, *, draws: int = DRAWS, seed: int = 0) -> Repr
     return Reproduced(spearman_brown(found, 1 / count), found, float(low), float(high))
 
 
-def _divisions(count: int) -> tuple[FloatArray, FloatArray]:
+def divisions(count: int) -> tuple[FloatArray, FloatArray]:
     """Ways to draw two halves from measurements, as rows of 0 and 1; an odd one is left out."""
     half = count // 2
     chosen: list[tuple[Any, Any]]
