@@ -47,8 +47,10 @@ def contrast_section() -> list[str]:
             f"{over}. A pair holds if the intervals show that the forgotten form loses at least "
             "80 % of its accuracy and that the retained one keeps at least 60 %; it does not hold "
             "if they show the opposite of one; otherwise it is inconclusive. The model can do a "
-            "form if the lower bound of its accuracy lies at least 0.1 above chance. The length of "
-            "the fits was chosen with these pairs in view."
+            "form if the lower bound of its accuracy lies at least 0.1 above chance. Where all "
+            "seeds "
+            "give all or none of the answers, the interval speaks of these seeds only. The length "
+            "of the fits was chosen with these pairs in view."
         ),
         table(["retain", "forget", "accuracy, retained", "accuracy, forgotten", "verdict"], rows),
         text(f"{summary[0].upper()}{summary[1:]}."),

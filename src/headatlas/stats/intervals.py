@@ -13,6 +13,12 @@ import numpy as np
 from headatlas.stats.arrays import FloatArray
 from headatlas.stats.clustered import LEVEL, mean_se
 
+Variance = tuple[float, float]
+"""A variance and its degrees of freedom."""
+
+NO_VARIANCE = 1e-24
+"""A variance below this is rounding."""
+
 
 def share_interval(share: float, count: float, level: float = LEVEL) -> tuple[float, float]:
     """The Wilson interval of a share of `count` cases.
@@ -109,17 +115,27 @@ def mean_change(
     answers) it then covers the share of different values that this number of clusters may have
     missed: the two-sided exact bound, 1 − ((1 − level) / 2)^(1 / clusters).
     """
-    from scipy.stats import t
-
     mean, count = float(values.mean()), len(set(clusters))
     parts = [(mean_se(values, clusters) ** 2, count - 1), (extra_se**2, extra_df)]
-    variance = sum(part for part, _ in parts)
-    if not math.isfinite(variance) or not math.isfinite(mean):
-        return Change(mean, math.nan, math.nan)
-    if variance < 1e-24:
-        missed = 1 - ((1 - level) / 2) ** (1 / count) if bounded else math.nan
+    if bounded and sum(variance for variance, _ in parts) < NO_VARIANCE:
+        missed = 1 - ((1 - level) / 2) ** (1 / count)
         return Change(mean, mean - missed, mean + missed)
-    half_width = float(t.ppf((1 + level) / 2, welch_df(parts))) * math.sqrt(variance)
+    return change_of(mean, parts, level)
+
+
+def change_of(mean: float, variances: Sequence[Variance], level: float = LEVEL) -> Change:
+    """Student's interval of a mean whose variances add up, each with its degrees of freedom.
+
+    Degrees of freedom are combined by the formula of Welch and Satterthwaite. The interval is
+    unknown (NaN) if a variance is, or if there is none: values that are all equal say nothing about
+    their spread.
+    """
+    from scipy.stats import t
+
+    total = sum(variance for variance, _ in variances)
+    if not (math.isfinite(total) and math.isfinite(mean)) or total < NO_VARIANCE:
+        return Change(mean, math.nan, math.nan)
+    half_width = float(t.ppf((1 + level) / 2, float(welch_df(variances)))) * math.sqrt(total)
     return Change(mean, mean - half_width, mean + half_width)
 
 

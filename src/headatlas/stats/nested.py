@@ -10,10 +10,7 @@ from typing import Any
 import numpy as np
 
 from headatlas.stats.arrays import FloatArray
-from headatlas.stats.intervals import Change, welch_df
-
-Variance = tuple[float, float]
-"""A variance of the mean, and its degrees of freedom."""
+from headatlas.stats.intervals import Change, Variance, change_of
 
 MIN_SEEDS = 3
 """From this number of seeds an interval allows for other seeds, not only for these."""
@@ -67,21 +64,6 @@ class Nested:
     def _by_seed(self) -> tuple[FloatArray, Any]:
         _, seed = np.unique(np.asarray(self.seeds), return_inverse=True)
         return np.asarray(self.values, float), seed
-
-
-def change_of(mean: float, variances: Sequence[Variance], level: float) -> Change:
-    """Student's interval of a mean whose variances add up; unknown (NaN) if one of them is.
-
-    Degrees of freedom are combined by the formula of Welch and Satterthwaite.
-    """
-    from scipy.stats import t
-
-    total = sum(variance for variance, _ in variances)
-    if not math.isfinite(total) or not math.isfinite(mean):
-        return Change(mean, math.nan, math.nan)
-    df = float(welch_df(variances))
-    half_width = float(t.ppf((1 + level) / 2, df)) * math.sqrt(total)
-    return Change(mean, mean - half_width, mean + half_width)
 
 
 def _prefix_variance(weighted: FloatArray, seed: Any, prefixes: Any) -> Variance:

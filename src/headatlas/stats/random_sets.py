@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from headatlas.stats.arrays import FloatArray
-from headatlas.stats.nested import MIN_SEEDS, Variance
+from headatlas.stats.intervals import Variance
+from headatlas.stats.nested import MIN_SEEDS
 
 
 def set_variance(own: FloatArray, controls: FloatArray, effects: FloatArray) -> Variance:
