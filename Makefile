@@ -55,11 +55,11 @@ bench: $(READY)
 	$(BIN)/python tools/bench.py --package build/bench --out bench.json
 
 results: $(READY)
-	$(BIN)/headatlas gate --task math --task syntax --out $(RESULTS)/gating
+	$(BIN)/headatlas gate --task math --seeds 5 --out $(RESULTS)/gating
 	$(BIN)/python tools/schedules.py $(RESULTS)
 	$(BIN)/headatlas check $(RESULTS)/gating
 	$(BIN)/headatlas check $(RESULTS)/default
-	test -z "$(GEMMA)" || $(BIN)/headatlas gate --model $(GEMMA) --task math --task syntax --out $(RESULTS)/gemma
+	test -z "$(GEMMA)" || $(BIN)/headatlas gate --model $(GEMMA) --task math --task syntax --seeds 5 --out $(RESULTS)/gemma
 	$(BIN)/headatlas contrast --out $(RESULTS)/contrast
 	$(BIN)/headatlas probe --causes --out $(RESULTS)/cognition
 	$(BIN)/headatlas check $(RESULTS)/cognition --task cognition

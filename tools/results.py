@@ -14,11 +14,12 @@ import cognition_page
 import gating_page
 import headatlas as ha
 from contrast_section import contrasts
+from headatlas.plots import draw
 from schedule_section import SCHEDULE_TIMES
-from stored import RESULTS, atlas_of, checks_of
+from stored import RESULTS, atlas_of, checks_of, equal_seeds, maps_of
 
 RUNS = (*gating_page.MODELS, "default", "contrast", "reference")
-KEPT = ("maps/*.nc", "checks/*.json", "figures/both.*.png")
+KEPT = ("maps/*.nc", "checks/*.json")
 PROBED = (*cognition_page.RUNS, cognition_page.SEEDS_RUN)
 KEPT_PROBED = ("maps/*.probing-*.nc", "checks/*.probing-*.json")
 RECORDS = ("bench.json", SCHEDULE_TIMES)
@@ -42,10 +43,11 @@ def collect(folder: Path) -> None:
 def draw_figures() -> None:
     """The figures of the page."""
     for run in (run for run in gating_page.MODELS if (RESULTS / run).exists()):
-        folder, atlas = RESULTS / run / "figures", atlas_of(run)
-        ha.save_figure(atlas.plot("always-any"), folder / "both.always-any.png")
+        folder = RESULTS / run / "figures"
+        maps = equal_seeds(maps_of(run))
+        ha.save_figure(draw("always-any", list(maps.values())), folder / "both.always-any.png")
         if checks_of(run):
-            ha.save_figure(atlas.plot("toggling"), folder / "both.toggling.png")
+            ha.save_figure(atlas_of(run).plot("toggling"), folder / "both.toggling.png")
     if (RESULTS / "contrast" / "checks").exists():
         path = RESULTS / "contrast" / "figures" / "accuracy.png"
         ha.save_figure(contrasts().plot(), path)

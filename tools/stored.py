@@ -24,6 +24,12 @@ def maps_of(run: str) -> dict[str, ha.Map]:
     return {str(head_map.provenance["task"]): head_map for head_map in maps}
 
 
+def equal_seeds(maps: dict[str, ha.Map]) -> dict[str, ha.Map]:
+    """The maps with the first seeds that all of them have: *any* grows with their number."""
+    fewest = min(head_map.data.sizes["seed"] for head_map in maps.values())
+    return {task: head_map.sel(seed=range(fewest)) for task, head_map in maps.items()}
+
+
 def checks_of(run: str) -> dict[str, ha.GatingCheck]:
     """The checks of a run by task."""
     results = {task: atlas_of(run).result(head_map) for task, head_map in maps_of(run).items()}
