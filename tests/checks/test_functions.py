@@ -21,7 +21,7 @@ from headatlas.checks.results import FunctionCheck
 from headatlas.checks.results.functions import Claim
 from headatlas.checks.sizes import sizes_at_answers
 from headatlas.checks.steps import PREFIXES, Steps, answer_steps
-from headatlas.checks.strengthening import scaled_like
+from headatlas.checks.strengthening import push, scaled_like
 from headatlas.errors import HeadAtlasError, TaskError
 from headatlas.maps import Map
 from headatlas.maps.compare import compare_named
@@ -159,13 +159,36 @@ def test_the_strength_is_chosen_on_select_and_pushes_are_equally_large(tiny):
     label = "Retrieval, 2 heads, strength 0.5"
     own = edits[label][1].shift
     rest = {name: edit.shift for name, (_, edit) in edits.items() if name.startswith(f"{label}, ")}
-    assert set(rest) == {
-        *(f"{label}, random direction {number}" for number in (1, 2, 3)),
-        f"{label}, direction of Inference",
-    }
+    assert set(rest) == {f"{label}, random direction {number}" for number in (1, 2, 3)}
     for shift in rest.values():
         assert torch.allclose(shift.norm(dim=-1), own.norm(dim=-1), atol=1e-5)
         assert not torch.allclose(shift, own)
+
+
+def test_a_push_is_compared_with_other_functions_directions_where_there_are_several(tiny):
+    steps = Steps.of(tiny, steps_task(), NAMES, limit=4).only("Retrieval")
+    edits = {}
+
+    def answer(name, some, edit):
+        edits[name] = edit
+        return answer_steps(tiny, some, edit)
+
+    def direction(name, heads):
+        return torch.randn(
+            (tiny.spec.n_layers, tiny.spec.n_heads, 16),
+            generator=torch.Generator().manual_seed(len(name)),
+        )
+
+    before = answer_steps(tiny, steps, Edit())
+    functions = ("Retrieval", "Inference", "Math Calculation")
+    found = push(steps, "Retrieval", functions, [(0, 1)], 0.5, direction, before, answer)
+    assert len(found.others.controls) == 2
+    own = edits["Retrieval, 1 heads, strength 0.5"].shift
+    for other in functions[1:]:
+        shift = edits[f"Retrieval, 1 heads, strength 0.5, direction of {other}"].shift
+        assert torch.allclose(shift.norm(dim=-1), own.norm(dim=-1), atol=1e-5)
+        expected = scaled_like(direction(other, []), own)
+        assert torch.allclose(shift, expected, atol=1e-5)
 
 
 def test_scaling_keeps_the_direction():

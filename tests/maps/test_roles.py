@@ -28,7 +28,7 @@ def test_the_corners_are_the_roles():
     """On although pushed off; off although pushed on; where it is pushed."""
     gates = gating_map([[[1, 0, 1, 0.6]]], [[[1, 0, 0, 0.4]]])
     assert gates.roles().to_numpy().tolist() == [
-        ["facilitating", "interfering", "irrelevant", "undecided"]
+        ["facilitating", "interfering", "irrelevant", "no role"]
     ]
 
 
@@ -36,9 +36,7 @@ def test_always_any_and_heads_that_change_sides():
     plus = [[[1, 1, 0, np.nan]], [[1, 0, 0, np.nan]]]
     minus = [[[1, 1, 0, np.nan]], [[0, 0, 0, np.nan]]]
     gates = gating_map(plus, minus)
-    assert roles(gates, "always").to_numpy().tolist() == [
-        ["undecided", "undecided", "interfering", ""]
-    ]
+    assert roles(gates, "always").to_numpy().tolist() == [["no role", "no role", "interfering", ""]]
     assert roles(gates, "any").to_numpy().tolist() == [["facilitating", "both", "interfering", ""]]
     assert roles(gates, None).sel(seed=1).to_numpy().tolist() == [
         ["irrelevant", "interfering", "interfering", ""]

@@ -67,11 +67,14 @@ def test_examples_of_one_question_are_not_many_questions(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "empty"),
     [
-        (questions(9, split="test"), ["demonstrations", "train"]),
-        (questions(5, split="train"), ["demonstrations", "test"]),
+        (questions(9, split="test"), ["demonstrations", "train", "select"]),
+        (questions(5, split="train"), ["demonstrations", "select", "test"]),
         (questions(5, split="train", function="Inference"), ["demonstrations", "select", "test"]),
         (questions(9, split="train"), []),
-        (questions(9, split="train") + questions(9, split="test"), ["demonstrations", "train"]),
+        (
+            questions(9, split="train") + questions(9, split="test"),
+            ["demonstrations", "train", "select"],
+        ),
     ],
 )
 def test_splits_that_stay_empty(tmp_path, rows, empty):

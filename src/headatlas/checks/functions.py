@@ -94,7 +94,8 @@ def function_passes(head_map: Map, draws: int = DRAWS) -> int:
     """
     functions = len(function_names(head_map))
     masks = 1 + draws + (SHUFFLED in head_map.variables)
-    pushes = 1 + PUSH_DRAWS + min(PUSH_DRAWS, functions - 1)
+    others = min(PUSH_DRAWS, functions - 1) if functions > 2 else 0  # one says nothing
+    pushes = 1 + PUSH_DRAWS + others
     return 2 + functions * (1 + masks + len(STRENGTHS) + pushes)
 
 

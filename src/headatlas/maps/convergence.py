@@ -21,6 +21,9 @@ HORIZON = 75.0
 """How far a gate is followed beyond its fit, in learning rate × updates: half of what a pushed fit
 of the published schedule has (500 updates at 0.3 on average)."""
 
+PUBLISHED_LEARNING_RATE = (0.5, 0.1)
+"""That of pushed fits, for maps that do not state theirs."""
+
 SETTLED = 0.6
 """The share of a fit in which λ falls to its own value; drift is measured after it."""
 
@@ -116,8 +119,8 @@ def _updates(head_map: Map, stage: str) -> FloatArray:
 
 def _travel(head_map: Map, updates: int) -> FloatArray:
     """Learning rate × updates up to every update of a pushed fit."""
-    settings = head_map.provenance["settings"]
-    start, end = settings["pushed_learning_rate"]
+    settings = head_map.provenance.get("settings", {})
+    start, end = settings.get("pushed_learning_rate", PUBLISHED_LEARNING_RATE)
     return np.concatenate([[0.0], np.cumsum(np.linspace(start, end, updates, endpoint=False))])
 
 

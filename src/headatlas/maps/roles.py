@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 THRESHOLD = 0.5
 FACILITATING, INTERFERING, BOTH = "facilitating", "interfering", "both"
-IRRELEVANT, UNDECIDED = "irrelevant", "undecided"
+IRRELEVANT, NO_ROLE = "irrelevant", "no role"
 SCORES = {
     "facilitation": FACILITATING,
     "interference": INTERFERING,
@@ -35,7 +35,7 @@ def roles(scores: Map, rule: str | None = "always", threshold: float = THRESHOLD
 
     With the rule `always` a head has a role if every seed says so, with `any` if at least one
     does; a head that is facilitating and interfering (usually in different seeds) is `both`, one
-    without a role `undecided`. Heads that do not exist have the empty role.
+    without any has `no role`. Heads that do not exist have the empty role.
     """
     require_gating(scores, threshold)
     data = (scores.aggregate(rule) if rule is not None else scores).data
@@ -50,7 +50,7 @@ def roles(scores: Map, rule: str | None = "always", threshold: float = THRESHOLD
             above["irrelevance"],  # a head that is ever one of the two is not called irrelevant
         ],
         ["", BOTH, FACILITATING, INTERFERING, IRRELEVANT],
-        UNDECIDED,
+        NO_ROLE,
     )
     return data["facilitation"].copy(data=words).rename("role")
 

@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from headatlas.errors import PlotError
 from headatlas.maps.map import Map
-from headatlas.maps.roles import FACILITATING, INTERFERING, IRRELEVANT, UNDECIDED, roles
+from headatlas.maps.roles import FACILITATING, INTERFERING, IRRELEVANT, NO_ROLE, roles
 from headatlas.plots.captions import heading, task_title
 from headatlas.plots.panels import grid, legend, strip
 
@@ -82,5 +82,5 @@ def _role_lines(final: np.ndarray) -> list[Line2D]:
     """Of the roles that occur."""
     named = {role: colour for role, colour in COLOURS.items() if role in final}
     if (~np.isin(final, [*COLOURS, ""])).any():
-        named[UNDECIDED] = OTHER
+        named[NO_ROLE] = OTHER
     return [Line2D([], [], color=colour, label=role) for role, colour in named.items()]
