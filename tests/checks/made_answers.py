@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from headatlas.checks.compared import Compared
+from headatlas.checks.functions.steps import Steps
 from headatlas.checks.measure import Answers
 from headatlas.checks.results import About
-from headatlas.checks.steps import Steps
 from headatlas.models.tokens import Tokens
 from headatlas.tasks.functions import FUNCTIONS
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from headatlas.checks import held_out as held_out_module
-from headatlas.checks.gates import HARD, gate_matrix
-from headatlas.checks.held_out import (
+from headatlas.checks.gating import held_out as held_out_module
+from headatlas.checks.gating.gates import HARD, gate_matrix
+from headatlas.checks.gating.held_out import (
     SELECT_QUESTIONS,
     THRESHOLDS,
     best_seed,

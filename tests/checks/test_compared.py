@@ -15,7 +15,7 @@ from checks.made_answers import (
 )
 from headatlas.checks.compared import Compared, pooled_difference
 from headatlas.checks.controls import Controls
-from headatlas.checks.masking import Masked, pooled_over_shuffled
+from headatlas.checks.functions.masking import Masked, pooled_over_shuffled
 
 
 def test_a_difference_that_is_there_is_found_and_none_is_not():

@@ -14,14 +14,14 @@ from checks.made_answers import (
     ABOUT,
     NAMES,
 )
-from headatlas.checks.functions import Subject, causal_checks, function_passes
-from headatlas.checks.masking import mask, shuffled_heads
+from headatlas.checks.functions.check import Subject, causal_checks, function_passes
+from headatlas.checks.functions.masking import mask, shuffled_heads
+from headatlas.checks.functions.steps import PREFIXES, Steps, answer_steps
+from headatlas.checks.functions.strengthening import push, scaled_like
 from headatlas.checks.measure import Answers
 from headatlas.checks.results import FunctionCheck
 from headatlas.checks.results.functions import Claim
 from headatlas.checks.sizes import sizes_at_answers
-from headatlas.checks.steps import PREFIXES, Steps, answer_steps
-from headatlas.checks.strengthening import push, scaled_like
 from headatlas.errors import HeadAtlasError, TaskError
 from headatlas.maps import Map
 from headatlas.maps.compare import compare_named

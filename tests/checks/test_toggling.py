@@ -20,10 +20,12 @@ from checks.planted_roles import (
     planted_task,
     random_map,
 )
-from headatlas.checks import toggling
-from headatlas.checks.held_out import held_out
+from headatlas.checks.gating import toggling
+from headatlas.checks.gating.held_out import held_out
+from headatlas.checks.gating.toggle_order import ToggleOrder, curve_points
+from headatlas.checks.gating.toggling import toggle, toggling_passes
+from headatlas.checks.gating.verdict import verdict
 from headatlas.checks.measure import Questions, answer
-from headatlas.checks.orders import ToggleOrder, curve_points
 from headatlas.checks.results.about import About
 from headatlas.checks.results.gating import (
     HARMLESS,
@@ -33,8 +35,6 @@ from headatlas.checks.results.gating import (
     harmless_bound,
 )
 from headatlas.checks.sizes import sizes_on_task
-from headatlas.checks.toggling import toggle, toggling_passes
-from headatlas.checks.verdicts import verdict
 from headatlas.maps.roles import SCORES
 from headatlas.models.edit import Edit
 from headatlas.stats.intervals import Change

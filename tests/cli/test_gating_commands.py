@@ -12,7 +12,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from headatlas.checks import held_out, toggling
+from headatlas.checks.gating import held_out, toggling
 from headatlas.maps import load_map
 from headatlas.models.edit import Edit
 from headatlas.models.load.loader import load_model

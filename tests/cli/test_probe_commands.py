@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import headatlas as ha
-from headatlas.checks import functions
+from headatlas.checks.functions import check as functions
+from headatlas.checks.functions.strengthening import STRENGTHS
 from headatlas.checks.results.functions import CLAIMS
 from headatlas.checks.results.probe import TEXTS
-from headatlas.checks.strengthening import STRENGTHS
 from headatlas.maps import load_map
 from headatlas.runs import causes
 from suite_files import KINDS, write_suite

@@ -9,18 +9,18 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from headatlas.checks.claims import order, order_claim, pooled_specificity
-from headatlas.checks.functions import Subject, causal_checks, mask_all, mask_everywhere
-from headatlas.checks.masking import pooled_masking
-from headatlas.checks.results import About
-from headatlas.checks.sizes import sizes_at_answers
-from headatlas.checks.steps import Steps, answer_steps
-from headatlas.checks.strengthening import (
+from headatlas.checks.functions.check import Subject, causal_checks, mask_all, mask_everywhere
+from headatlas.checks.functions.masking import pooled_masking
+from headatlas.checks.functions.specificity import order, order_claim, pooled_specificity
+from headatlas.checks.functions.steps import Steps, answer_steps
+from headatlas.checks.functions.strengthening import (
     choose_strength,
     push_all,
     scaled_like,
     strengthening_claim,
 )
+from headatlas.checks.results import About
+from headatlas.checks.sizes import sizes_at_answers
 from headatlas.maps.functions import Ranked
 from headatlas.methods.features import Reading, read_features
 from headatlas.models.edit import Edit

@@ -11,7 +11,7 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from headatlas.checks.probe import report_probe
+from headatlas.checks.functions.probe import report_probe
 from headatlas.checks.results import About
 from headatlas.methods.features import Reading, read_features
 from headatlas.methods.probing import Probing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headatlas.checks.held_out import held_out
+from headatlas.checks.gating.held_out import held_out
 from planted.variants import SABOTEURS, check_dead_heads, plant, score_without, scores_of
 
 pytestmark = pytest.mark.long

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headatlas.checks.context import CheckContext
-from headatlas.checks.functions import check_functions, function_passes
-from headatlas.checks.gating import check_gating, gating_passes
-from headatlas.checks.probe import check_probe
+from headatlas.checks.functions.check import check_functions, function_passes
+from headatlas.checks.functions.probe import check_probe
+from headatlas.checks.gating.check import check_gating, gating_passes
 from headatlas.checks.results import FunctionCheck, GatingCheck, MapCheck, ProbeReport
 from headatlas.maps.functions import is_probing
 from headatlas.maps.roles import is_gating

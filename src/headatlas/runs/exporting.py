@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headatlas.checks.gates import HARD, gate_matrix, seeds_of
-from headatlas.checks.held_out import best_seed, held_out
+from headatlas.checks.gating.gates import HARD, gate_matrix, seeds_of
+from headatlas.checks.gating.held_out import best_seed, held_out
 from headatlas.checks.results.gating import HeldOut
 from headatlas.errors import HeadAtlasError
 from headatlas.maps.roles import is_gating

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from headatlas.checks.compared import Compared, pooled_change, pooled_difference
+from headatlas.checks.functions.steps import Answering, Steps
 from headatlas.checks.measure import Answers
 from headatlas.checks.results.functions import (
     Claim,
@@ -17,7 +18,6 @@ from headatlas.checks.results.functions import (
     TriedStrength,
 )
 from headatlas.checks.results.verdict import all_of
-from headatlas.checks.steps import Answering, Steps
 from headatlas.maps.order import Head
 from headatlas.models.edit import Edit
 from headatlas.stats.clustered import LEVEL

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headatlas.checks.gates import by_question, closed_head_vectors, gate_matrix, seeds_of
+from headatlas.checks.gating.gates import by_question, closed_head_vectors, gate_matrix, seeds_of
+from headatlas.checks.gating.toggle_order import POINTS, ToggleOrder, curve_points, draws_per_seed
+from headatlas.checks.gating.verdict import verdict
 from headatlas.checks.measure import (
     Keep,
     Questions,
@@ -28,10 +30,8 @@ from headatlas.checks.measure import (
     no_report,
     per_prefix,
 )
-from headatlas.checks.orders import POINTS, ToggleOrder, curve_points, draws_per_seed
 from headatlas.checks.results.gating import Curve, Toggling, harmless_bound
 from headatlas.checks.sizes import sizes_on_task
-from headatlas.checks.verdicts import verdict
 from headatlas.maps.order import Head
 from headatlas.maps.roles import SCORES
 from headatlas.stats.arrays import FloatArray

@@ -14,10 +14,9 @@ from checks.made_answers import (
     effects_of,
     some_steps,
 )
-from headatlas.checks.claims import (
+from headatlas.checks.functions.order import order, order_claim
+from headatlas.checks.functions.specificity import (
     equal_count,
-    order,
-    order_claim,
     pooled_specificity,
     specificity,
 )

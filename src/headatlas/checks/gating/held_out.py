@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headatlas.checks.gates import (
+from headatlas.checks.gating.gates import (
     GATES,
     HARD,
     by_question,

@@ -11,9 +11,9 @@ import numpy as np
 
 from headatlas.checks.compared import Compared, pooled_difference
 from headatlas.checks.controls import Controls, overlap_correlation
+from headatlas.checks.functions.steps import Answering, Steps
 from headatlas.checks.measure import Answers
 from headatlas.checks.results.functions import MaskingRow
-from headatlas.checks.steps import Answering, Steps
 from headatlas.errors import HeadAtlasError
 from headatlas.maps.order import Head, heads_by
 from headatlas.models.edit import Edit

@@ -7,15 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from headatlas.checks.claims import (
-    equal_count,
-    order,
-    order_claim,
-    pooled_specificity,
-    specificity,
-)
 from headatlas.checks.context import CheckContext
-from headatlas.checks.masking import (
+from headatlas.checks.functions.masking import (
     DRAWS,
     SHUFFLED,
     Masked,
@@ -24,12 +17,14 @@ from headatlas.checks.masking import (
     pooled_over_shuffled,
     shuffled_heads,
 )
-from headatlas.checks.measure import Answers
-from headatlas.checks.results.about import About
-from headatlas.checks.results.functions import Claim, FunctionCheck, Strengthening
-from headatlas.checks.sizes import sizes_at_answers
-from headatlas.checks.steps import Answering, Steps, answer_steps
-from headatlas.checks.strengthening import (
+from headatlas.checks.functions.order import order, order_claim
+from headatlas.checks.functions.specificity import (
+    equal_count,
+    pooled_specificity,
+    specificity,
+)
+from headatlas.checks.functions.steps import Answering, Steps, answer_steps
+from headatlas.checks.functions.strengthening import (
     PUSH_DRAWS,
     STRENGTHS,
     Direction,
@@ -37,6 +32,10 @@ from headatlas.checks.strengthening import (
     push_all,
     strengthening_claim,
 )
+from headatlas.checks.measure import Answers
+from headatlas.checks.results.about import About
+from headatlas.checks.results.functions import Claim, FunctionCheck, Strengthening
+from headatlas.checks.sizes import sizes_at_answers
 from headatlas.maps.functions import Ranked, function_names, ranked_heads
 from headatlas.maps.order import Head
 from headatlas.methods.features import Features, Reading

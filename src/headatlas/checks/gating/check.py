@@ -6,9 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headatlas.checks.context import CheckContext
-from headatlas.checks.held_out import NAMES, SOFT_NAMES, held_out
+from headatlas.checks.gating.held_out import NAMES, SOFT_NAMES, held_out
+from headatlas.checks.gating.toggling import toggle, toggling_passes
 from headatlas.checks.results.gating import GatingCheck
-from headatlas.checks.toggling import toggle, toggling_passes
 from headatlas.maps.reliability import reliability
 from headatlas.methods.baseline import measure_baseline
 

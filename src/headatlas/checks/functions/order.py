@@ -1,79 +1,20 @@
-"""Specificity and order: all functions' heads, in equal numbers, on all functions' steps."""
+"""Order: do low-order functions' heads matter more for high-order functions than the reverse?"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from statistics import median
+from collections.abc import Sequence
 
 import numpy as np
 
-from headatlas.checks.measure import Answers
-from headatlas.checks.results.functions import Claim, Order, OrderRow, Specificity
+from headatlas.checks.functions.specificity import Changes, mean_at
+from headatlas.checks.functions.steps import Steps
+from headatlas.checks.results.functions import Claim, Order, OrderRow
 from headatlas.checks.results.verdict import all_of
-from headatlas.checks.steps import Steps
-from headatlas.maps.functions import Ranked
-from headatlas.maps.order import Head
 from headatlas.stats.arrays import FloatArray
-from headatlas.stats.assignment import own_advantages, own_smallest, share_as_high, share_as_low
 from headatlas.stats.clustered import LEVEL
 from headatlas.stats.intervals import Change, mean_change, welch_df
 from headatlas.tasks.functions import HIGH_ORDER, LOW_ORDER
-
-Changes = Mapping[str, FloatArray]
-"""What masking each function's heads does to log P of every step."""
-
-
-def equal_count(ranked: Mapping[str, Ranked], heads: Sequence[Head]) -> int:
-    """How many heads of every function are masked where functions are compared with each other:
-    the median of their elbows, at most half of all heads."""
-    middle = round(median(each.elbow for each in ranked.values()))
-    return max(1, min(middle, len(heads) // 2))
-
-
-def specificity(
-    masked: Mapping[str, Answers],
-    before: Answers,
-    steps: Steps,
-    heads: int,
-    level: float = LEVEL,
-) -> Specificity:
-    """Mask the heads of function A, measure function B: everything as tables A × B."""
-    places = [steps.at(name) for name in masked]
-    change = tuple(
-        tuple(_mean(answers.logprob - before.logprob, steps, at, level) for at in places)
-        for answers in masked.values()
-    )
-    table = np.array([[cell.mean for cell in row] for row in change])
-    return Specificity(
-        functions=tuple(masked),
-        heads=heads,
-        change=change,
-        accuracy_change=tuple(
-            tuple(float((answers.exact - before.exact)[at].mean()) for at in places)
-            for answers in masked.values()
-        ),
-        ranks=tuple(int(rank) for rank in (table <= np.diag(table)).sum(0)),
-        p=share_as_low(own_advantages(table, _shares(places))),
-        p_most=share_as_high(own_smallest(table)),
-    )
-
-
-def pooled_specificity(changes: Changes, steps: Steps, level: float = LEVEL) -> Change:
-    """Over all steps: how much more their own function's heads do than the other functions'.
-
-    The interval has two variances: that over questions, and that over all ways to assign the sets
-    of heads to functions, as if their names meant nothing.
-    """
-    names = list(changes)
-    places = [steps.at(name) for name in names]
-    values = np.zeros(len(steps.rows))
-    for name, at in zip(names, places, strict=True):
-        others = np.mean([changes[other][at] for other in names if other != name], axis=0)
-        values[at] = changes[name][at] - others
-    table = np.array([[changes[name][at].mean() for at in places] for name in names])
-    extra_se = float(own_advantages(table, _shares(places)).std())
-    return mean_change(values, steps.clusters, extra_se, (len(names) - 1) ** 2, level=level)
 
 
 def order(changes: Changes, steps: Steps, heads: int, level: float = LEVEL) -> Order | None:
@@ -88,12 +29,12 @@ def order(changes: Changes, steps: Steps, heads: int, level: float = LEVEL) -> O
     low_steps, high_steps = steps.at(*low), steps.at(*high)
     down = np.mean([changes[name] for name in low], axis=0)  # step
     up = np.mean([changes[name] for name in high], axis=0)
-    rows = [OrderRow(n, "high order", _mean(changes[n], steps, high_steps, level)) for n in low]
-    rows += [OrderRow(n, "low order", _mean(changes[n], steps, low_steps, level)) for n in high]
+    rows = [OrderRow(n, "high order", mean_at(changes[n], steps, high_steps, level)) for n in low]
+    rows += [OrderRow(n, "low order", mean_at(changes[n], steps, low_steps, level)) for n in high]
     return Order(
         heads=heads,
-        low_to_high=_mean(down, steps, high_steps, level),
-        high_to_low=_mean(up, steps, low_steps, level),
+        low_to_high=mean_at(down, steps, high_steps, level),
+        high_to_low=mean_at(up, steps, low_steps, level),
         difference=_order_difference(changes, steps, low, high, level),
         same_steps=_same_steps(changes, steps, low, high, level),
         rows=tuple(rows),
@@ -165,13 +106,3 @@ def _with_sets(
     extra_se = math.sqrt(sum(variance for variance, _ in parts))
     clusters = [steps.clusters[i] for i in at]
     return mean_change(values[list(at)], clusters, extra_se, welch_df(parts), level=level)
-
-
-def _mean(values: FloatArray, steps: Steps, at: Sequence[int], level: float) -> Change:
-    return mean_change(values[list(at)], [steps.clusters[i] for i in at], level=level)
-
-
-def _shares(places: Sequence[Sequence[int]]) -> FloatArray:
-    """The share of steps that every function has."""
-    counts = np.array([len(at) for at in places], float)
-    return np.asarray(counts / counts.sum())

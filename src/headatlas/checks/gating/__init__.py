@@ -1,0 +1,1 @@
+"""Is a gating map true? Held-out loss under the learned gates, and ordered toggling."""
