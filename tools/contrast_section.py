@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import isnan
 
 import headatlas as ha
 from markdown import table, text
@@ -15,8 +16,10 @@ def contrasts() -> ha.ContrastCheck:
     return ha.ContrastCheck.from_dict(json.loads(path.read_text(encoding="utf-8")))
 
 
-def _with_interval(share: float, interval: tuple[float, float]) -> str:
-    return f"{share:.0%} ({100 * interval[0]:.0f}–{100 * interval[1]:.0f})"
+def _change(before: float, after: float, interval: tuple[float, float]) -> str:
+    if isnan(after):  # the model cannot do it, and no gates were learned
+        return f"{before:.0%}"
+    return f"{before:.0%} → {after:.0%} ({100 * interval[0]:.0f}–{100 * interval[1]:.0f})"
 
 
 def contrast_section() -> list[str]:
@@ -27,10 +30,8 @@ def contrast_section() -> list[str]:
         [
             row.retain,
             row.forget,
-            f"{row.retain_before:.0%} → "
-            f"{_with_interval(row.retain_after, row.retain_after_interval)}",
-            f"{row.forget_before:.0%} → "
-            f"{_with_interval(row.forget_after, row.forget_after_interval)}",
+            _change(row.retain_before, row.retain_after, row.retain_after_interval),
+            _change(row.forget_before, row.forget_after, row.forget_after_interval),
             row.verdict,
         ]
         for row in found

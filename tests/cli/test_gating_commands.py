@@ -13,6 +13,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from headatlas.checks.gating import held_out, toggling
+from headatlas.checks.results import Contrasted
 from headatlas.maps import load_map
 from headatlas.models.edit import Edit
 from headatlas.models.load.loader import load_model
@@ -170,15 +171,24 @@ def test_contrast_of_two_tasks(headatlas, tiny_folder, tasks, tmp_path):
     assert load_map(next((tmp_path / "maps").glob("*.nc")))["gate"].shape == (3, 3, 4)
 
 
-def test_leave_one_out_learns_from_the_others(headatlas, tiny_folder, tasks, tmp_path):
+def test_leave_one_out_learns_from_the_others(headatlas, tiny_folder, tasks, tmp_path, monkeypatch):
     words = ["contrast", "--model", tiny_folder, "--leave-one-out", "--out", tmp_path]
     words += ["--retain", tasks[0], "--forget", tasks[1], "--retain", tasks[1]]
     words += ["--forget", tasks[0], "--steps", "2", "--batch-size", "2"]
     code, _, error = headatlas(*words)
+    assert code == 2
+    assert "the model can do both tasks of none of these pairs" in " ".join(error.split())
+    assert not list((tmp_path / "maps").glob("*.nc"))
+    # as if the model could do what is to be kept from 'a' on, and nothing else
+    monkeypatch.setattr(Contrasted, "possible", property(lambda pair: pair.retain == "a"))
+    code, printed, error = headatlas(*words)
     assert code == 0, error
     (path,) = (tmp_path / "checks").glob("*.contrast.json")
     found = json.loads(path.read_text())["contrasts"]
     assert [row["learned_from"] for row in found] == [["b"], ["a"]]
+    assert [row["seeds"] for row in found] == [3, 0]
+    assert "nan" not in printed
+    assert len(list((tmp_path / "figures").glob("*.svg"))) == 1
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,6 +13,7 @@ from headatlas.checks.measure import Questions, answer
 from headatlas.checks.results.contrast import Contrasted
 from headatlas.methods.baseline import most_common_share
 from headatlas.stats.arrays import FloatArray
+from headatlas.stats.intervals import clustered_share_interval
 from headatlas.stats.paired_shares import PairedShares, paired_shares
 
 if TYPE_CHECKING:
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 
 QUESTIONS_PER_PREFIX = 2
 """Questions that follow the same demonstrations: few, since such questions are not independent."""
+
+
+UNKNOWN = (math.nan, math.nan)
 
 
 class Measured(NamedTuple):
@@ -65,6 +70,38 @@ def check_contrast(
         forget_by_seed=tuple(lost.by_seed.tolist()),
         retain_correlation=kept.shares.correlation,
         forget_correlation=lost.shares.correlation,
+        retain_chance=most_common_share(retain),
+        forget_chance=most_common_share(forget),
+    )
+
+
+def untouched_pair(
+    model: Model, retain: Task, forget: Task, learned_from: Sequence[str], *, limit: int = 128
+) -> Contrasted:
+    """Both tasks of a pair with the untouched model alone: enough to see whether it can do them."""
+    sides = []
+    for task in (retain, forget):
+        questions = Questions.of(model, task, "test", 0, limit, QUESTIONS_PER_PREFIX)
+        right = answer(model, questions, None).exact
+        clusters = [str(number) for number in questions.prefixes]
+        interval = clustered_share_interval(right, clusters)
+        sides.append((float(right.mean()), interval, len(right), len(questions.batches)))
+    (kept, kept_interval, *kept_counts), (lost, lost_interval, *lost_counts) = sides
+    return Contrasted(
+        retain=retain.name,
+        forget=forget.name,
+        learned_from=tuple(learned_from),
+        retain_before=kept,
+        retain_after=math.nan,
+        forget_before=lost,
+        forget_after=math.nan,
+        questions=min(kept_counts[0], lost_counts[0]),
+        seeds=0,
+        retain_before_interval=kept_interval,
+        retain_after_interval=UNKNOWN,
+        forget_before_interval=lost_interval,
+        forget_after_interval=UNKNOWN,
+        prefixes=min(kept_counts[1], lost_counts[1]),
         retain_chance=most_common_share(retain),
         forget_chance=most_common_share(forget),
     )

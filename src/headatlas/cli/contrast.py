@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from math import isnan
 from typing import Annotated, Any
 
 import typer
@@ -122,5 +123,7 @@ def show_contrasts(result: ha.ContrastCheck) -> None:
 
 
 def _change(before: float, after: float, interval: tuple[float, float]) -> str:
+    if isnan(after):  # the model cannot do it, and no gates were learned
+        return f"{before:.0%}"
     low, high = (100 * bound for bound in interval)
     return f"{before:.0%} → {after:.0%} ({low:.0f}–{high:.0f})"

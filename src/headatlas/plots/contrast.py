@@ -61,7 +61,7 @@ def contrast(checks: Sequence[ContrastCheck]) -> Figure:
     models_heading(
         figure,
         (check.model for check in checks),
-        count_text((pair.seeds for pair in pairs), "seed"),
+        count_text((pair.seeds for pair in pairs if pair.seeds), "seed"),
         count_text((pair.questions for pair in pairs), "test question"),
     )
     return figure

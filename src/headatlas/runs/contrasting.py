@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from headatlas.checks.contrast import QUESTIONS_PER_PREFIX, check_contrast
+from headatlas.checks.contrast import QUESTIONS_PER_PREFIX, check_contrast, untouched_pair
 from headatlas.checks.results import ContrastCheck, Contrasted
 from headatlas.errors import DivergedError, HeadAtlasError
 from headatlas.runs.pieces import Pieces
@@ -68,12 +69,18 @@ def contrast(
     seeds: int,
     leave_one_out: bool,
 ) -> ContrastCheck:
-    """Learn the gates of all groups of pairs and test them; what diverges is left out."""
+    """Learn the gates of all groups of pairs and test them; what diverges is left out.
+
+    No gates are learned for a pair that is left out alone and that the model cannot do.
+    """
     work = [
         fit_and_test for group in groups for fit_and_test in fits_and_tests(group, leave_one_out)
     ]
     names, contrasts = [], []
     for pairs, tested in work:
+        if leave_one_out and not (before := _untouched(atlas, pairs, *tested[0])).possible:
+            contrasts.append(before)
+            continue
         try:
             gates = atlas.map(method, pairs, seeds)
         except DivergedError as error:
@@ -88,9 +95,27 @@ def contrast(
                 step(1, f"{kept.name} and {lost.name}")
     if not contrasts:
         raise DivergedError("every contrast diverged: a lower learning rate may help.")
+    if not names:
+        raise HeadAtlasError(
+            "the model can do both tasks of none of these pairs: there is nothing to keep or to "
+            "forget."
+        )
     result = ContrastCheck(atlas.model.spec.name, tuple(names), tuple(contrasts))
     atlas.store.write_json(f"checks/{result.file_name}.contrast.json", result.as_dict())
     return result
+
+
+def _untouched(atlas: Atlas, pairs: TaskPairs, kept: Task, lost: Task) -> Contrasted:
+    """A pair with the untouched model, measured once and kept."""
+    model = atlas.model
+
+    def measure() -> dict[str, Any]:
+        with tracked(atlas.progress, f"can it do {kept.name} and {lost.name}?"):
+            return untouched_pair(model, kept, lost, []).as_dict()
+
+    subject = {"model_hash": model.fingerprint, "version": VERSION, "pair": [kept.hash, lost.hash]}
+    stored = Contrasted.from_dict(Pieces(atlas.store, subject).get("untouched pair", measure))
+    return replace(stored, learned_from=tuple(task.name for task in pairs.retain))
 
 
 def _tested(

@@ -23,7 +23,9 @@ class Contrasted(Result):
     `…_after` are means over seeds, `…_by_seed` the seeds' own; `…_interval` are 95 % intervals over
     questions, clustered by the demonstrations they follow, and over seeds (with one seed they speak
     of its gates alone). `…_correlation` is that of before and after; `…_chance` what always giving
-    the task's most common target reaches. Verdicts are read from these numbers.
+    the task's most common target reaches. Verdicts are read from these numbers. Where the model
+    cannot do both tasks, no gates may have been learned: then there are no `seeds`, and what would
+    be after is NaN.
     """
 
     kind: ClassVar[str] = "contrasted pair"
