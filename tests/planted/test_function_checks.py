@@ -11,7 +11,8 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from headatlas.checks.functions.check import Subject, causal_checks, mask_all, mask_everywhere
 from headatlas.checks.functions.masking import pooled_masking
-from headatlas.checks.functions.specificity import order, order_claim, pooled_specificity
+from headatlas.checks.functions.order import order, order_claim
+from headatlas.checks.functions.specificity import pooled_specificity
 from headatlas.checks.functions.steps import Steps, answer_steps
 from headatlas.checks.functions.strengthening import (
     choose_strength,
