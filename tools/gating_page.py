@@ -38,7 +38,7 @@ def page() -> str:
         "gating/maps": shares_section,
         "gating/checks": lambda: [*toggling_section(), *held_out_section()],
         "contrast/checks": contrast_section,
-        "reference/maps": schedules,
+        SCHEDULE_TIMES: schedules,
         "bench.json": speed_section,
     }
     there = [section for needed, section in sections.items() if (RESULTS / needed).exists()]
