@@ -88,6 +88,21 @@ def test_two_mean_maps_of_the_same_truth_agree_once_noise_is_taken_out():
     assert apart.high < 0.5
 
 
+def test_the_interval_holds_where_measurements_fall_into_groups():
+    """Seeds that end in one of three circuits: an interval over heads alone would often miss."""
+    hits, rng = 0, np.random.default_rng(0)
+    for _ in range(30):
+        circuits = np.sqrt(0.6) * rng.normal(size=270) + np.sqrt(0.4) * rng.normal(size=(3, 270))
+        own = rng.normal(size=270) * circuits.mean(0).std()
+        changed = 0.85 * circuits + np.sqrt(1 - 0.85**2) * own
+        truth = np.corrcoef(circuits.mean(0), changed.mean(0))[0, 1]
+        one = circuits[rng.integers(0, 3, 6)] + 0.8 * rng.normal(size=(6, 270))
+        other = changed[rng.integers(0, 3, 4)] + 0.8 * rng.normal(size=(4, 270))
+        found = without_noise(one, other, draws=40)
+        hits += found.low <= truth <= found.high
+    assert hits >= 26
+
+
 def test_kappa_is_one_for_agreement_and_zero_for_chance():
     words = np.array(["a", "b", "c"])
     same = np.tile(words[np.arange(30) % 3], (4, 1))
