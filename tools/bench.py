@@ -43,8 +43,8 @@ def few_shot_rows(model: Model) -> list[Tokens]:
     task = load_task("singular-plural").for_tokenizer(model.tokenizer)
     ids = [
         i
-        for each in task.prompts("train")
-        for i in model.encode(each.prompt, each.target).ids[-40:]
+        for example in task.prompts("train")
+        for i in model.encode(example.prompt, example.target).ids[-40:]
     ]
     prefix, others = ids[:PREFIX], ids[PREFIX:]
     tails = [others[SUFFIX * i + i : SUFFIX * (i + 1) + i] for i in range(ROWS)]
@@ -55,7 +55,10 @@ def few_shot_rows(model: Model) -> list[Tokens]:
 def unlike_rows(model: Model) -> list[Tokens]:
     """Questions of a built-in task as they are, without solved examples: nothing in common."""
     task = load_task("syntax:plain").for_tokenizer(model.tokenizer)
-    return [model.encode(each.prompt, each.target) for each in task.prompts("train", limit=ROWS)]
+    return [
+        model.encode(example.prompt, example.target)
+        for example in task.prompts("train", limit=ROWS)
+    ]
 
 
 def ours(model: Model, rows: list[Tokens]) -> Side:
@@ -224,14 +227,14 @@ def bench(updates: int, *, as_it_is: bool) -> dict[str, Any]:
 
 def show(result: dict[str, Any]) -> None:
     """Print the ratios."""
-    for case, found in result["cases"].items():
-        print(f"\n{case}: {found['prompts']} prompts, {found['prompt_tokens']} tokens")
-        for side, seconds in found["seconds_an_update"].items():
+    for case, timings in result["cases"].items():
+        print(f"\n{case}: {timings['prompts']} prompts, {timings['prompt_tokens']} tokens")
+        for side, seconds in timings["seconds_an_update"].items():
             print(f"  {side:18} {seconds:7.2f} s an update")
-        print(f"  {found['times_faster']:.1f} times the speed of the package in float32")
+        print(f"  {timings['times_faster']:.1f} times the speed of the package in float32")
         print(
-            f"  {found['share_of_limit']:.0%} of the matrix-multiply limit "
-            f"({found['gflops']:.0f} GFLOP/s)"
+            f"  {timings['share_of_limit']:.0%} of the matrix-multiply limit "
+            f"({timings['gflops']:.0f} GFLOP/s)"
         )
     print(f"\npeak memory: {result['peak_memory_above_model_gb']:.2f} GB above the loaded model")
 

@@ -92,8 +92,8 @@ class Run:
 
 def runs() -> list[Run]:
     """The data sets of which there are stored runs."""
-    found = [Run(RESULTS / name, title) for name, title in RUNS.items()]
-    return [run for run in found if run.complete]
+    candidates = [Run(RESULTS / name, title) for name, title in RUNS.items()]
+    return [run for run in candidates if run.complete]
 
 
 def draw_figures() -> None:
@@ -163,16 +163,18 @@ def claims_section() -> Iterator[str]:
     for name, (claim, what) in CLAIMS.items():
         for run in runs():
             check = run.check
-            found = check and check.claims[name]
-            if not check or not found:
+            outcome = check and check.claims[name]
+            if not check or not outcome:
                 continue
-            also = "".join(f"; {words} {change_text(each)}" for words, each in found.also.items())
+            also = "".join(
+                f"; {words} {change_text(change)}" for words, change in outcome.also.items()
+            )
             rows.append(
                 [
                     claim,
                     run.title,
-                    f"**{HOLDS[found.holds]}**",
-                    f"{what}: {change_text(found.change)}{also}",
+                    f"**{HOLDS[outcome.holds]}**",
+                    f"{what}: {change_text(outcome.change)}{also}",
                     f"{check.examples} steps of {check.questions} questions, "
                     f"{100 * check.level:g} %",
                 ]
@@ -330,12 +332,15 @@ def specificity_section() -> Iterator[str]:
     for run in runs():
         if not (check := run.check):
             continue
-        found = check.specificity
-        ranks = ", ".join(f"{n} {r}" for n, r in zip(found.functions, found.ranks, strict=True))
+        specificity = check.specificity
+        ranks = ", ".join(
+            f"{n} {r}" for n, r in zip(specificity.functions, specificity.ranks, strict=True)
+        )
         yield text(
-            f"{run.title}, {found.heads} heads each: own heads harm most for {found.most} of "
-            f"{len(found.functions)} functions (chance 1, p = {found.p_most:.2g}); their mean "
-            f"advantage has p = {found.p:.2g}. Ranks of own heads: {ranks}."
+            f"{run.title}, {specificity.heads} heads each: own heads harm most for "
+            f"{specificity.most} of {len(specificity.functions)} functions (chance 1, p = "
+            f"{specificity.p_most:.2g}); their mean advantage has p = {specificity.p:.2g}. "
+            f"Ranks of own heads: {ranks}."
         )
         yield f"![Specificity, {run.folder.name}]({run.folder.name}/figures/specificity.png)"
 
@@ -350,16 +355,16 @@ def order_section() -> Iterator[str]:
         "also compared on the same steps: those of all other functions."
     )
     for run in runs():
-        if not (check := run.check) or not (found := check.order):
+        if not (check := run.check) or not (order := check.order):
             continue
-        rows = [[row.masked, row.measured, change_text(row.change)] for row in found.rows]
+        rows = [[row.masked, row.measured, change_text(row.change)] for row in order.rows]
         rows += [
-            ["**low order**", "high order", change_text(found.low_to_high)],
-            ["**high order**", "low order", change_text(found.high_to_low)],
-            ["low → high minus high → low", "", change_text(found.difference)],
-            ["low-order minus high-order heads", "same steps", change_text(found.same_steps)],
+            ["**low order**", "high order", change_text(order.low_to_high)],
+            ["**high order**", "low order", change_text(order.high_to_low)],
+            ["low → high minus high → low", "", change_text(order.difference)],
+            ["low-order minus high-order heads", "same steps", change_text(order.same_steps)],
         ]
-        yield f"{run.title}, {found.heads} heads each:"
+        yield f"{run.title}, {order.heads} heads each:"
         yield table(["masked", "measured", "change"], rows)
 
 
@@ -376,9 +381,11 @@ def strengthening_section() -> Iterator[str]:
     for run in runs():
         if not (check := run.check):
             continue
-        found = check.strengthening
-        tried = ", ".join(f"{each.strength:g}: {each.change.mean:+.3f}" for each in found.tried)
-        yield f"{run.title}, strength {found.strength:g} (mean gain on `select`: {tried}):"
+        strengthening = check.strengthening
+        tried = ", ".join(
+            f"{trial.strength:g}: {trial.change.mean:+.3f}" for trial in strengthening.tried
+        )
+        yield f"{run.title}, strength {strengthening.strength:g} (mean gain on `select`: {tried}):"
         rows = [
             [
                 row.function,
@@ -387,7 +394,7 @@ def strengthening_section() -> Iterator[str]:
                 f"{row.over_others.mean:+.3f}" if row.over_others else "",
                 f"{row.accuracy:.0%}: {row.accuracy_change.mean:+.0%}",
             ]
-            for row in found.rows
+            for row in strengthening.rows
         ]
         columns = ["function", "change", "minus random directions", "minus others' directions"]
         yield table([*columns, "accuracy"], rows)
@@ -417,7 +424,7 @@ def causes_section() -> Iterator[str]:
             [
                 str(row.function),
                 f"{row.spearman:+.2f} ({row.low:+.2f} … {row.high:+.2f})",
-                " / ".join(f"{each:.2f}" for each in row.reliability),
+                " / ".join(f"{value:.2f}" for value in row.reliability),
                 _known(row.ceiling),
                 _known(row.disattenuated)
                 + (
@@ -469,7 +476,7 @@ def seeds_section() -> Iterator[str]:
     exists = np.isfinite(later)
     inside = (later >= bounds.sel(bound="lower")) & (later <= bounds.sel(bound="upper"))
     share = float(inside.where(exists).mean())
-    first, second = (each.mean("seed") for each in (values.isel(seed=slice(0, half)), later))
+    first, second = (part.mean("seed") for part in (values.isel(seed=slice(0, half)), later))
     alike = float(np.corrcoef(first.to_numpy().ravel(), second.to_numpy().ravel())[0, 1])
     yield "## Other seeds"
     yield text(

@@ -57,15 +57,21 @@ def page() -> str:
 def shares_section() -> list[str]:
     """What holds always, and what in any seed."""
     runs = {run: maps_of(run) for run in MODELS if (RESULTS / run).exists()}
-    fewest = min(each.data.sizes["seed"] for maps in runs.values() for each in maps.values())
+    fewest = min(
+        head_map.data.sizes["seed"] for maps in runs.values() for head_map in maps.values()
+    )
     maps = runs["gating"]
     models = list(dict.fromkeys(model for model, _, _ in PUBLISHED))
     rows, notes = [], []
     for task in sorted(maps):
-        own = [found[task].sel(seed=range(fewest)) for found in runs.values()]
-        tables = [table for each in own for table in (shares(each), independent_shares(each))]
+        own = [run_maps[task].sel(seed=range(fewest)) for run_maps in runs.values()]
+        tables = [
+            table for head_map in own for table in (shares(head_map), independent_shares(head_map))
+        ]
         for rule in tables[0]:
-            pairs = [(each[rule]["facilitation"], each[rule]["interference"]) for each in tables]
+            pairs = [
+                (by_rule[rule]["facilitation"], by_rule[rule]["interference"]) for by_rule in tables
+            ]
             cells = [f"{100 * f:.1f} / {100 * n:.1f}" for f, n in pairs]
             others = ["{} / {}".format(*PUBLISHED[model, task, rule]) for model in models]
             rows.append([task, rule, *cells, *others])
@@ -116,30 +122,33 @@ def shares_section() -> list[str]:
 
 def schedules_of(maps: dict[str, ha.Map]) -> str:
     """The schedules of maps in words."""
-    return "; ".join(f"{task}: {schedule_text(each)}" for task, each in sorted(maps.items()))
+    return "; ".join(
+        f"{task}: {schedule_text(head_map)}" for task, head_map in sorted(maps.items())
+    )
 
 
 def trust_section(maps: dict[str, ha.Map]) -> list[str]:
     """How far the maps can be trusted, by their own seeds and fits."""
     rows, warnings = [], []
     for task, head_map in sorted(maps.items()):
-        found = reliability(head_map)
+        map_reliability = reliability(head_map)
         rows.append(
             [
                 task,
                 schedule_text(head_map),
-                str(found.seeds),
+                str(map_reliability.seeds),
                 *(
-                    f"{each.mean_map:.2f} ({each.low:.2f} … {each.high:.2f})"
-                    for each in (found.scores[name] for name in LETTERS)
+                    f"{score.mean_map:.2f} ({score.low:.2f} … {score.high:.2f})"
+                    for score in (map_reliability.scores[name] for name in LETTERS)
                 ),
-                f"{found.roles.agreement:.0%} / {found.roles.chance:.0%} / {found.roles.kappa:.2f}",
-                " / ".join(f"{fit.undecided:.0%}" for fit in found.fits.values()),
-                " / ".join(f"{fit.moved:.3f}" for fit in found.fits.values()),
-                " / ".join(f"{found.from_start[name]:.2f}" for name in list(LETTERS)[:2]),
+                f"{map_reliability.roles.agreement:.0%} / {map_reliability.roles.chance:.0%} / "
+                f"{map_reliability.roles.kappa:.2f}",
+                " / ".join(f"{fit.undecided:.0%}" for fit in map_reliability.fits.values()),
+                " / ".join(f"{fit.moved:.3f}" for fit in map_reliability.fits.values()),
+                " / ".join(f"{map_reliability.from_start[name]:.2f}" for name in list(LETTERS)[:2]),
             ]
         )
-        warnings += [f"{task}: {warning}." for warning in found.warnings]
+        warnings += [f"{task}: {warning}." for warning in map_reliability.warnings]
         warnings.append(f"{task}: {_halves(head_map)}.")
     return [
         "### How far these maps can be trusted",
@@ -166,9 +175,9 @@ def _halves(head_map: ha.Map) -> str:
     parts = []
     for rule in ("always", "any"):
         for name, word in (("facilitation", "facilitate"), ("interference", "interfere")):
-            found = rule_overlap(head_map, name, rule)
+            overlap = rule_overlap(head_map, name, rule)
             when = f"always {word}" if rule == "always" else f"{word} in any"
-            parts.append(f"{found.share:.0%} of those that {when} ({found.expected:.0%})")
+            parts.append(f"{overlap.share:.0%} of those that {when} ({overlap.expected:.0%})")
     return f"two halves of the seeds share {', '.join(parts)}; in brackets by chance"
 
 
@@ -177,7 +186,7 @@ def toggling_section() -> list[str]:
     checks = {**checks_of("gating"), **checks_of("default")}
     rows = []
     for task, check in checks.items():
-        found = check.toggling
+        toggling = check.toggling
         rows += [
             [
                 task,
@@ -187,10 +196,10 @@ def toggling_section() -> list[str]:
                 _interval(curve.own),
                 _interval(curve.control),
                 _interval(curve.difference),
-                f"± {found.bound:.2f}" if curve.score == "irrelevance" else "",
-                VERDICTS[found.holds[curve.score]],
+                f"± {toggling.bound:.2f}" if curve.score == "irrelevance" else "",
+                VERDICTS[toggling.holds[curve.score]],
             ]
-            for curve in found.curves
+            for curve in toggling.curves
         ]
     return [
         "## Do heads do what their scores say?",
@@ -236,15 +245,15 @@ def _interval(change: Any) -> str:
 
 def _measured(check: ha.GatingCheck) -> str:
     """What a check of toggling rests on, and why it says nothing if it does not."""
-    found = check.toggling
-    left_out = {LETTERS[curve.score]: curve.left_out for curve in found.curves if curve.left_out}
+    toggling = check.toggling
+    left_out = {LETTERS[curve.score]: curve.left_out for curve in toggling.curves if curve.left_out}
     words = (
-        f"look {check.about.look}, {found.scope}; {found.questions} questions after "
-        f"{found.prefixes} few-shot prompts and {found.draws} draws per seed"
+        f"look {check.about.look}, {toggling.scope}; {toggling.questions} questions after "
+        f"{toggling.prefixes} few-shot prompts and {toggling.draws} draws per seed"
     )
     if left_out:
-        each = ", ".join(f"{number:.0f} of {letter}" for letter, number in left_out.items())
-        words += f"; heads without a partner in their layer: {each}"
+        counts = ", ".join(f"{number:.0f} of {letter}" for letter, number in left_out.items())
+        words += f"; heads without a partner in their layer: {counts}"
     return "; ".join([words, *check.cautions])
 
 
@@ -266,18 +275,18 @@ def held_out_section() -> list[str]:
     shown = ("untouched", "G", "G⁺", "G⁻")
     checks = {**checks_of("gating"), **checks_of("default")}
     for task, check in checks.items():
-        found = {row.gates: row for row in check.held_out}
-        plus = found["G⁺"]
+        by_gates = {row.gates: row for row in check.held_out}
+        plus = by_gates["G⁺"]
         rows.append(
             [
                 task,
                 str(plus.seeds),
-                *(f"{found[name].loss:.3f}" for name in shown),
+                *(f"{by_gates[name].loss:.3f}" for name in shown),
                 f"{plus.change:+.3f} ({plus.low:+.3f} … {plus.high:+.3f})",
-                f"{found['untouched'].accuracy:.0%} → {plus.accuracy:.0%}",
+                f"{by_gates['untouched'].accuracy:.0%} → {plus.accuracy:.0%}",
             ]
         )
-        hard += [_hard_row(task, found, row) for row in check.held_out if row.thresholds]
+        hard += [_hard_row(task, by_gates, row) for row in check.held_out if row.thresholds]
     lowers = [
         row.lowers for check in checks.values() for row in check.held_out if row.gates == "G⁺"
     ]
@@ -316,8 +325,8 @@ def held_out_section() -> list[str]:
     ]
 
 
-def _hard_row(task: str, found: dict[str, Any], row: Any) -> list[str]:
-    soft = found[row.gates.removesuffix(" (hard)")]
+def _hard_row(task: str, by_gates: dict[str, Any], row: Any) -> list[str]:
+    soft = by_gates[row.gates.removesuffix(" (hard)")]
     low, high = min(row.thresholds), max(row.thresholds)
     return [
         task,

@@ -52,7 +52,7 @@ def page(results: Sequence[Examined]) -> str:
     used = ("torch", "transformers", "gguf", "xllamacpp")
     versions = ", ".join(f"{name} {version(name)}" for name in used)
     memory = psutil.virtual_memory().total / 2**30
-    devices = " and ".join(sorted({found.device for _, found, _ in results}))
+    devices = " and ".join(sorted({findings.device for _, findings, _ in results}))
     compared = [(m.name, c) for m, _, c in results if c]
     return f"""# Real models
 
@@ -98,26 +98,26 @@ def _table(header: str, rows: Iterable[Sequence[object]]) -> str:
 
 
 def _specs(results: Sequence[Examined]) -> Iterator[Sequence[object]]:
-    for model, found, _ in results:
-        spec = found.spec
+    for model, findings, _ in results:
+        spec = findings.spec
         heads = f"{spec.n_layers} × {spec.n_heads} ({spec.n_kv_heads})"
-        sizes = (heads, spec.d_head, f"{found.vocabulary:,}", f"{spec.parameters:,}")
+        sizes = (heads, spec.d_head, f"{findings.vocabulary:,}", f"{spec.parameters:,}")
         yield model.name, spec.architecture, *sizes, spec.dtype, spec.attn_implementation
 
 
 def _costs(results: Sequence[Examined]) -> Iterator[Sequence[object]]:
-    for model, found, _ in results:
-        passed = f"{sum(check.passed for check in found.checks)} of {len(found.checks)}"
-        first: Sequence[object] = (model.name, passed, duration(found.load_seconds))
-        for cost in found.costs:
+    for model, findings, _ in results:
+        passed = f"{sum(check.passed for check in findings.checks)} of {len(findings.checks)}"
+        first: Sequence[object] = (model.name, passed, duration(findings.load_seconds))
+        for cost in findings.costs:
             work = cost.work.replace(" on 32 few-shot prompts", "")
             yield *first, work, duration(cost.seconds), size(cost.memory)
             first = ("", "", "")
 
 
 def _answers(results: Sequence[Examined]) -> Iterator[Sequence[object]]:
-    for model, found, _ in results:
-        for prompt, answer in found.answers.items():
+    for model, findings, _ in results:
+        for prompt, answer in findings.answers.items():
             yield model.name, _quoted(prompt), _quoted(answer)
 
 

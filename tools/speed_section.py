@@ -8,14 +8,14 @@ from markdown import table, text
 from stored import record
 
 
-def _range(found: dict[str, Any], other: str, form: str) -> str:
-    ratios = [b / a for a, b in found["rounds"][other]]
+def _range(timings: dict[str, Any], other: str, form: str) -> str:
+    ratios = [b / a for a, b in timings["rounds"][other]]
     return f"{min(ratios):{form}}–{max(ratios):{form}}"
 
 
-def _strictest(found: dict[str, Any]) -> float:
-    fastest = min(limit for _, limit in found["rounds"]["limit"])
-    return float(fastest / found["seconds_an_update"]["headatlas"])
+def _strictest(timings: dict[str, Any]) -> float:
+    fastest = min(limit for _, limit in timings["rounds"]["limit"])
+    return float(fastest / timings["seconds_an_update"]["headatlas"])
 
 
 def speed_section() -> list[str]:
@@ -25,12 +25,12 @@ def speed_section() -> list[str]:
     rows = [
         [
             case,
-            *(f"{found['seconds_an_update'][side]:.2f}" for side in sides),
-            f"{found['times_faster']:.1f} × ({_range(found, 'package', '.1f')})",
-            f"{found['share_of_limit']:.0%} ({_range(found, 'limit', '.0%')})",
-            f"{_strictest(found):.0%}",
+            *(f"{timings['seconds_an_update'][side]:.2f}" for side in sides),
+            f"{timings['times_faster']:.1f} × ({_range(timings, 'package', '.1f')})",
+            f"{timings['share_of_limit']:.0%} ({_range(timings, 'limit', '.0%')})",
+            f"{_strictest(timings):.0%}",
         ]
-        for case, found in bench["cases"].items()
+        for case, timings in bench["cases"].items()
     ]
     return [
         "## Speed",

@@ -38,5 +38,5 @@ def checks_of(run: str) -> dict[str, ha.GatingCheck]:
 
 def record(name: str) -> dict[str, Any]:
     """Plain data beside the page."""
-    found: dict[str, Any] = json.loads((RESULTS / name).read_text(encoding="utf-8"))
-    return found
+    content: dict[str, Any] = json.loads((RESULTS / name).read_text(encoding="utf-8"))
+    return content

@@ -64,7 +64,7 @@ def pooled_change(
     compared: Sequence[Compared], what: str = "logprob", level: float = LEVEL
 ) -> Change:
     """Over the steps of all: what their edits do."""
-    values = np.concatenate([each.changes(what) for each in compared])
+    values = np.concatenate([comparison.changes(what) for comparison in compared])
     return mean_change(values, _clusters(compared), bounded=what == "exact", level=level)
 
 
@@ -82,10 +82,13 @@ def pooled_difference(
     edits do nearly everything: a few heads matter very much, and a control never has those that are
     chosen. `correlation` is that of the edits of every two (such as heads that functions share).
     """
-    values = [each.changes(what) - each.control_changes(what).mean(0) for each in compared]
+    values = [
+        comparison.changes(what) - comparison.control_changes(what).mean(0)
+        for comparison in compared
+    ]
     shares = np.array([len(some) for some in values]) / sum(len(some) for some in values)
     parts = _draw_variances(compared, shares, what, correlation)
-    dfs = [len(each.controls) - 1 for each in compared]
+    dfs = [len(comparison.controls) - 1 for comparison in compared]
     variance, df = float(parts.sum()), welch_df(list(zip(parts, dfs, strict=True)))
     if len(compared) > 1:
         between = float(np.var([some.mean() for some in values], ddof=1) * np.sum(shares**2))
@@ -105,10 +108,10 @@ def _draw_variances(
     compared: Sequence[Compared], shares: FloatArray, what: str, correlation: FloatArray | None
 ) -> FloatArray:
     """What the draws of every control add to the variance of the pooled difference."""
-    errors = shares * np.sqrt([each.null_variance(what) for each in compared])
+    errors = shares * np.sqrt([comparison.null_variance(what) for comparison in compared])
     related = np.eye(len(compared)) if correlation is None else correlation
     return np.asarray(errors * (related @ errors))
 
 
 def _clusters(compared: Sequence[Compared]) -> list[str]:
-    return [cluster for each in compared for cluster in each.clusters]
+    return [cluster for comparison in compared for cluster in comparison.clusters]

@@ -53,7 +53,9 @@ def check(
       headatlas check atlas
       headatlas check atlas --task math --questions 32
     """
-    tasks = {each.name: each for each in (files.load(name, model.download) for name in task or [])}
+    tasks = {
+        loaded.name: loaded for loaded in (files.load(name, model.download) for name in task or [])
+    }
     with model.atlas(folder) as atlas:
         results = []
         maps = _chosen(atlas, map_name, tasks)

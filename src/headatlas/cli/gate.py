@@ -177,8 +177,8 @@ def parse_time(text: str) -> float:
     >>> parse_time("1h30m"), parse_time("90s"), parse_time("10m")
     (5400.0, 90.0, 600.0)
     """
-    found = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", text.strip())
-    hours, minutes, seconds = (int(part or 0) for part in found.groups()) if found else (0, 0, 0)
+    match = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", text.strip())
+    hours, minutes, seconds = (int(part or 0) for part in match.groups()) if match else (0, 0, 0)
     if not (total := 3600.0 * hours + 60 * minutes + seconds):
         raise ha.HeadAtlasError(f"'{text}' is not a time: write 90s, 10m or 1h30m.")
     return total

@@ -41,45 +41,47 @@ def baseline(
       headatlas task baseline --model my-model.gguf --examples 40
     """
     tasks = [files.load(name, model.download) for name in task or ha.list_tasks()]
-    total = sum(min(len(each.split("test")), examples or 10**9) for each in tasks)
+    total = sum(min(len(loaded_task.split("test")), examples or 10**9) for loaded_task in tasks)
     loaded = model.load()
     baselines = []
     done = 0
     with Display() as display:
-        for each in tasks:
+        for loaded_task in tasks:
 
-            def progress(count: int, name: str = each.name) -> None:
+            def progress(count: int, name: str = loaded_task.name) -> None:
                 nonlocal done
                 done += count
                 display(ha.Progress("test examples", done, total, name))
 
-            baselines.append(ha.measure_baseline(loaded, each, limit=examples, progress=progress))
+            baselines.append(
+                ha.measure_baseline(loaded, loaded_task, limit=examples, progress=progress)
+            )
         display(ha.Progress("test examples", done, done, finished=True))
     if as_json:
-        rows = [found.as_dict() | _derived(found) for found in baselines]
+        rows = [result.as_dict() | _derived(result) for result in baselines]
         typer.echo(json.dumps(rows, indent=1, ensure_ascii=False))
         return
     _print(loaded.spec.name, baselines)
-    for found in baselines:
-        if found.too_long:
-            note(f"{found.too_long} questions of {found.task} are too long and left out")
+    for result in baselines:
+        if result.too_long:
+            note(f"{result.too_long} questions of {result.task} are too long and left out")
 
 
-def _derived(found: ha.Baseline) -> dict[str, object]:
+def _derived(result: ha.Baseline) -> dict[str, object]:
     return {
-        "gain": found.gain,
-        "above_chance": found.above_chance,
-        "can_do": found.can_do,
-        "verdict": found.verdict,
+        "gain": result.gain,
+        "above_chance": result.above_chance,
+        "can_do": result.can_do,
+        "verdict": result.verdict,
     }
 
 
-def _short(found: ha.Baseline) -> str:
-    if found.can_do:
+def _short(result: ha.Baseline) -> str:
+    if result.can_do:
         return "[green]can do[/]"
-    if found.at_chance:
+    if result.at_chance:
         return "[red]AT CHANCE[/]"
-    return "[yellow]too rarely[/]" if found.too_rarely_right else "[yellow]unclear[/]"
+    return "[yellow]too rarely[/]" if result.too_rarely_right else "[yellow]unclear[/]"
 
 
 def _print(model: str, baselines: Sequence[ha.Baseline]) -> None:

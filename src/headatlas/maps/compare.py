@@ -135,10 +135,10 @@ def compare_maps(one: Map, other: Map, *, top_k: int = TOP_K) -> Comparison:
 def compare_named(labels: Sequence[str], maps: Sequence[Map], *, top_k: int = TOP_K) -> Comparison:
     """Agreement of every pair of several maps, under the given labels."""
     measured = [_Measured(importance(head_map), halves(head_map)) for head_map in maps]
-    names = _common_functions([each.values for each in measured])
+    names = _common_functions([measurement.values for measurement in measured])
     rows = []
     for function in names:
-        chosen = [each.only(function) for each in measured]
+        chosen = [measurement.only(function) for measurement in measured]
         for (one, x), (other, y) in combinations(zip(labels, chosen, strict=True), 2):
             rows.append(_row((one, other), function, x, y, top_k))
     facts = [head_map.provenance for head_map in maps]
@@ -150,10 +150,10 @@ def compare_named(labels: Sequence[str], maps: Sequence[Map], *, top_k: int = TO
 
 def importance(head_map: Map) -> xr.DataArray:
     """How much the task needs every head, larger for more, averaged over seeds."""
-    found = importance_of(head_map)
+    ranking = importance_of(head_map)
     if "seed" in head_map.data.dims:
         head_map = head_map.aggregate("mean", skip_missing=True)
-    return found.sign * head_map[found.variable]
+    return ranking.sign * head_map[ranking.variable]
 
 
 def _common_functions(scores: Sequence[xr.DataArray]) -> list[str | None]:
@@ -164,7 +164,7 @@ def _common_functions(scores: Sequence[xr.DataArray]) -> list[str | None]:
     ]
     if not sets:
         return [None]
-    common: list[str | None] = [name for name in sets[0] if all(name in each for each in sets)]
+    common: list[str | None] = [name for name in sets[0] if all(name in names for names in sets)]
     if not common:
         raise MapError("the two maps have no function in common.")
     return common
@@ -204,8 +204,8 @@ class _Measured:
         if self.halves is None or other.halves is None:
             return UNKNOWN
         own, others = (
-            [half.transpose("layer", "head").to_numpy() for half in (each.one, each.other)]
-            for each in (self.halves, other.halves)
+            [half.transpose("layer", "head").to_numpy() for half in (pair.one, pair.other)]
+            for pair in (self.halves, other.halves)
         )
         return ceiling_of(
             self.values.to_numpy(),

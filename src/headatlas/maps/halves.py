@@ -31,7 +31,7 @@ def halves(head_map: Map) -> Halves | None:
     seeds the last is in neither: `factor` then counts seeds, the larger of the two for probes, so
     that a correlation without noise is rather too small.
     """
-    found, data = importance_of(head_map), head_map.data
+    ranking, data = importance_of(head_map), head_map.data
     seeds = data.sizes.get("seed", 1)
     even, odd = (slice(k, seeds // 2 * 2, 2) for k in range(2))
     factor = 2.0
@@ -47,11 +47,11 @@ def halves(head_map: Map) -> Halves | None:
     elif "effect_half" in data:
         one, other = (data["effect_half"].isel(half=k, drop=True) for k in range(2))
     elif seeds > 1:
-        one, other = (data[found.variable].isel(seed=half) for half in (even, odd))
+        one, other = (data[ranking.variable].isel(seed=half) for half in (even, odd))
         factor = seeds / (seeds // 2)
     else:
         return None
-    return Halves(found.sign * _over_seeds(one), found.sign * _over_seeds(other), factor)
+    return Halves(ranking.sign * _over_seeds(one), ranking.sign * _over_seeds(other), factor)
 
 
 def _weighted(parts: xr.DataArray, sizes: xr.DataArray) -> xr.DataArray:

@@ -119,8 +119,8 @@ class Reliability:
         lines = []
         if self.seeds > 1:
             parts = [
-                f"{name} {each.mean_map:.2f} ({each.low:.2f} … {each.high:.2f})"
-                for name, each in self.scores.items()
+                f"{name} {score.mean_map:.2f} ({score.low:.2f} … {score.high:.2f})"
+                for name, score in self.scores.items()
             ]
             lines.append(f"reliability of the mean over {self.seeds} seeds: {', '.join(parts)}")
             lines.append(
@@ -158,9 +158,9 @@ class Reliability:
         """What `as_dict` has stored."""
         return cls(
             seeds=stored["seeds"],
-            scores={name: Reproduced(**each) for name, each in stored["scores"].items()},
+            scores={name: Reproduced(**fields) for name, fields in stored["scores"].items()},
             roles=Kappa(**stored["roles"]),
-            fits={name: FitConvergence(**each) for name, each in stored["fits"].items()},
+            fits={name: FitConvergence(**fields) for name, fields in stored["fits"].items()},
             from_start=stored["from_start"],
             start_share=stored["start_share"],
         )
@@ -183,7 +183,7 @@ def reliability(head_map: Map) -> Reliability:
     from_start, start_share = _start_dependence(head_map, values)
     return Reliability(
         seeds=int(head_map.data.sizes["seed"]),
-        scores={name: reproduced(each) for name, each in values.items()},
+        scores={name: reproduced(by_seed) for name, by_seed in values.items()},
         roles=fleiss_kappa(words[:, exists]),
         fits=fit_convergence(head_map),
         from_start=from_start,
@@ -215,8 +215,8 @@ def _start_dependence(
     if start is None:
         return {}, float("nan")
     from_start = {
-        name: float(np.mean([_correlation(*pair) for pair in zip(start, each, strict=True)]))
-        for name, each in values.items()
+        name: float(np.mean([_correlation(*pair) for pair in zip(start, by_seed, strict=True)]))
+        for name, by_seed in values.items()
     }
     return from_start, _share_of_start(start, values["facilitation"])
 

@@ -78,7 +78,7 @@ def unstable_heads(scores: Map, threshold: float = THRESHOLD) -> list[tuple[int,
     that say the one, and number that say the other."""
     require_gating(scores, threshold)
     above = [scores[name] >= threshold for name in ("facilitation", "interference")]
-    facilitates, interferes = (each.sum("seed") for each in above)
+    facilitates, interferes = (mask.sum("seed") for mask in above)
     concerned = (above[0] | above[1]).sum("seed")  # one seed that says both is not two
     places = np.argwhere(((facilitates > 0) & (interferes > 0) & (concerned > 1)).to_numpy())
     layers, heads = scores.data["layer"].to_numpy(), scores.data["head"].to_numpy()

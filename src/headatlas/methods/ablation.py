@@ -127,7 +127,7 @@ class Ablation(Method[Task]):
         half_of = np.array([places[example.question] % HALVES for example in used])
         with torch.no_grad():
             plain = model.score(rows).mean().double()
-            for layer, head in (head for each in parts for head in each["heads"]):
+            for layer, head in (head for piece in parts for head in piece["heads"]):
                 edit = Edit.ablate(spec, [(layer, head)])
                 change = (model.score(rows, edit).mean().double() - plain).cpu().numpy()  # example
                 for number, own in enumerate(groups.values()):

@@ -186,7 +186,7 @@ def _measure(
     batches = list(_take(task.batches(split, BATCH_SIZE, seed, epochs=1), limit))
     everything = [example for batch in batches for example in batch]
     controls = iter(_shuffle(everything, random.Random(f"{task.hash} {seed} shuffled")))
-    found: list[Answer] = []
+    all_answers: list[Answer] = []
     examples: list[Example] = []
     tokens = 0
     for batch in batches:
@@ -194,7 +194,7 @@ def _measure(
             break
         used = batch if max_tokens is None else _within(model, batch, max_tokens - tokens)
         answers = answer_endings(model, [(example, next(controls)) for example in used])
-        found += answers
+        all_answers += answers
         examples += used
         tokens += sum(answer.tokens for answer in answers)
         if progress is not None:
@@ -203,25 +203,25 @@ def _measure(
             break
     if progress is not None and len(examples) < len(everything):
         progress(len(everything) - len(examples))
-    if not found:
+    if not all_answers:
         raise TaskError(f"no question of '{task.name}' fits the context of {model.spec.name}.")
-    questions = [answer.question for answer in found]
-    right = np.array([answer.right for answer in found], float)
-    gains = np.array([answer.logprob - answer.shuffled for answer in found])
+    questions = [answer.question for answer in all_answers]
+    right = np.array([answer.right for answer in all_answers], float)
+    gains = np.array([answer.logprob - answer.shuffled for answer in all_answers])
     low, high = clustered_share_interval(right, questions)
     gain_low, gain_high = mean_interval(gains, questions)
     return Baseline(
         task=task.name,
         task_hash=task.hash,
         measure=task.measure,
-        examples=len(found),
-        too_long=len(examples) - len(found),
+        examples=len(all_answers),
+        too_long=len(examples) - len(all_answers),
         accuracy=float(right.mean()),
         accuracy_low=low,
         accuracy_high=high,
         chance=_chance(task, examples),
-        logprob=float(np.mean([answer.logprob for answer in found])),
-        shuffled_logprob=float(np.mean([answer.shuffled for answer in found])),
+        logprob=float(np.mean([answer.logprob for answer in all_answers])),
+        shuffled_logprob=float(np.mean([answer.shuffled for answer in all_answers])),
         gain_low=gain_low,
         gain_high=gain_high,
     )
@@ -270,11 +270,13 @@ def _shuffle(examples: Sequence[Example], rng: random.Random) -> list[str | None
 
 def _chance(task: Task, examples: Sequence[Example]) -> float:
     """What guessing reaches: one of the choices at random, or always the most common target."""
-    guessed = float(np.mean([1 / len(each.choices) if each.choices else 0.0 for each in examples]))
+    guessed = float(
+        np.mean([1 / len(example.choices) if example.choices else 0.0 for example in examples])
+    )
     return max(most_common_share(task), guessed)
 
 
 def most_common_share(task: Task) -> float:
     """The share of the task's most common target: what always saying it reaches."""
-    targets = Counter(each.target for split in task.splits.values() for each in split)
+    targets = Counter(example.target for split in task.splits.values() for example in split)
     return max(targets.values()) / targets.total()

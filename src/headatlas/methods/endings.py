@@ -39,7 +39,10 @@ def answer_endings(model: Model, batch: Sequence[tuple[Example, str | None]]) ->
     """
     examples, rows = [], []
     for example, control in batch:
-        endings = [example.target, *(each for each in example.choices if each != example.target)]
+        endings = [
+            example.target,
+            *(choice for choice in example.choices if choice != example.target),
+        ]
         texts = [(example.prompt, end) for end in [*endings, control] if end]
         encoded = [tokens for tokens in model.encode_fitting(texts) if tokens is not None]
         if len(encoded) == len(texts):

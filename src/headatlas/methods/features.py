@@ -60,7 +60,7 @@ class Features:
     def unlabelled(self) -> int:
         """Number of examples without a function."""
         return sum(
-            each.function is None for split in SPLITS_READ for each in self.task.split(split)
+            example.function is None for split in SPLITS_READ for example in self.task.split(split)
         )
 
     @classmethod
@@ -73,23 +73,23 @@ class Features:
         read: dict[str, list[Example]] = {}
         streams: dict[str, list[NDArray[np.float32]]] = {}
         for split in SPLITS_READ:
-            own = [each for each in parts if each.provenance["part"]["split"] == split]
-            own.sort(key=lambda each: each.provenance["part"]["shard"])
+            own = [part for part in parts if part.provenance["part"]["split"] == split]
+            own.sort(key=lambda part: part.provenance["part"]["shard"])
             examples, values = task.prompts(split), []
             read[split], streams[split] = [], []
-            for each in own:
-                packed = each["z"].to_numpy().transpose(0, 2, 3, 1)  # example layer head dim
-                scale = each["scale"].to_numpy()[exists]
+            for part in own:
+                packed = part["z"].to_numpy().transpose(0, 2, 3, 1)  # example layer head dim
+                scale = part["scale"].to_numpy()[exists]
                 values.append(packed[:, exists].astype(np.float32) * scale[None, :, None])
-                numbers, answers = (each[name].to_numpy() for name in ("example", "answer"))
+                numbers, answers = (part[name].to_numpy() for name in ("example", "answer"))
                 read[split] += [
                     replace(examples[number], target=str(answer), choices=())
                     for number, answer in zip(numbers.tolist(), answers, strict=True)
                 ]
-                if "stream" in each.data.coords:
-                    streams[split].append(each["stream"].to_numpy())
+                if "stream" in part.data.coords:
+                    streams[split].append(part["stream"].to_numpy())
             z[split] = np.concatenate(values).astype(np.float32)
-        left_out = {key: sum(each.provenance.get(key, 0) for each in parts) for key in LEFT_OUT}
+        left_out = {key: sum(part.provenance.get(key, 0) for part in parts) for key in LEFT_OUT}
         joined = {split: np.concatenate(some) for split, some in streams.items() if some}
         complete = all(len(joined.get(split, ())) == len(rows) for split, rows in read.items())
         depths = {tuple(e["depth"].to_numpy().tolist()) for e in parts if "depth" in e.data.coords}

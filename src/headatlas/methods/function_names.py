@@ -17,7 +17,9 @@ MIN_EXAMPLES = 5
 def task_functions(task: Task) -> tuple[list[str], dict[str, int]]:
     """The functions with enough examples in every split, in order; and those with too few."""
     labels = {
-        split: [str(each.function) for each in task.split(split) if each.function is not None]
+        split: [
+            str(example.function) for example in task.split(split) if example.function is not None
+        ]
         for split in SPLITS_READ
     }
     return _functions(task.name, labels)
@@ -37,10 +39,13 @@ def feature_functions(
 def _functions(
     task: str, labels: Mapping[str, list[str]], hint: str = ""
 ) -> tuple[list[str], dict[str, int]]:
-    counts = {split: Counter(each) for split, each in labels.items()}
-    names = {name for each in labels.values() for name in each}
+    counts = {split: Counter(split_labels) for split, split_labels in labels.items()}
+    names = {name for split_labels in labels.values() for name in split_labels}
     _check_spelling(task, names)
-    least = {name: min(each[name] for each in counts.values()) for name in in_order(names)}
+    least = {
+        name: min(split_counts[name] for split_counts in counts.values())
+        for name in in_order(names)
+    }
     known = [name for name, count in least.items() if count >= MIN_EXAMPLES]
     if len(known) < 2:
         have = ", ".join(f"{name} ({count})" for name, count in least.items())

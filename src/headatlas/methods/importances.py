@@ -67,9 +67,9 @@ def importance_p(
     importance = importance_of(values, data.labels)
     p = np.ones_like(importance)
     shuffled = np.stack([_shuffled(data, rng) for _ in range(permutations)])
-    for c, each in enumerate(values):
+    for c, class_values in enumerate(values):
         weights = (shuffled == c).astype(float)
-        null = weights @ each / weights.sum(1, keepdims=True)  # permutation head
+        null = weights @ class_values / weights.sum(1, keepdims=True)  # permutation head
         p[c] = max_null_p(importance[c], null)
     return p
 

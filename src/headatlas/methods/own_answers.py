@@ -28,9 +28,9 @@ def own_answers(model: Model, examples: dict[int, Example]) -> dict[int, Example
     for start in range(0, len(numbers), AT_ONCE):
         chosen = numbers[start : start + AT_ONCE]
         batch = [examples[n] for n in chosen]
-        longest = max(len(model.encode(each.prompt, each.target).target) for each in batch)
+        longest = max(len(model.encode(example.prompt, example.target).target) for example in batch)
         generated = model.generate(
-            [each.prompt for each in batch], max_new_tokens=2 * longest + SPARE
+            [example.prompt for example in batch], max_new_tokens=2 * longest + SPARE
         )
         for number, text in zip(chosen, generated, strict=True):
             example, answer = examples[number], first_line(str(text))

@@ -150,7 +150,7 @@ class Reading(Method[Task]):
         for within the split's share of `examples`. `sizes` counts the examples of each."""
         if self.examples is None:
             return list(sizes)
-        total = sum(len(task.split(each)) for each in SPLITS_READ)
+        total = sum(len(task.split(name)) for name in SPLITS_READ)
         room = math.ceil(self.examples * sizes.total() / total)
         rng = random.Random(f"{task.questions_hash} features {split}")
         chosen = set()
@@ -176,7 +176,7 @@ def _pack(
 
 def _encode(model: Model, examples: dict[int, Example]) -> dict[int, Tokens]:
     """The tokens of the examples that fit the model's context, by number."""
-    encoded = {number: encode_fitting(model, [each])[1] for number, each in examples.items()}
+    encoded = {number: encode_fitting(model, [example])[1] for number, example in examples.items()}
     return {number: rows[0] for number, rows in encoded.items() if rows}
 
 

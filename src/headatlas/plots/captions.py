@@ -76,9 +76,9 @@ def count_text(counts: Iterable[int], what: str) -> str:
     >>> count_text([1], "seed"), count_text([3, 10, 4], "seed")
     ('1 seed', '3–10 seeds')
     """
-    found = sorted(set(counts))
-    words = "–".join(str(count) for count in sorted({found[0], found[-1]}))
-    return f"{words} {what}{'' if found == [1] else 's'}"
+    distinct = sorted(set(counts))
+    words = "–".join(str(count) for count in sorted({distinct[0], distinct[-1]}))
+    return f"{words} {what}{'' if distinct == [1] else 's'}"
 
 
 def _rule_of(head_map: Map, rule: str | None) -> str | None:
@@ -111,9 +111,11 @@ def reliability_lines(maps: Sequence[Map]) -> list[str]:
         schedules = [f"{task}: {words}" for task, words in texts.items() if words]
     parts = []
     for head_map in gating:
-        found = head_map.reliability
-        if found is not None and found.seeds > 1:
-            scores = (f"{word} {found.scores[name].mean_map:.2f}" for name, word in SHOWN.items())
+        reliability = head_map.reliability
+        if reliability is not None and reliability.seeds > 1:
+            scores = (
+                f"{word} {reliability.scores[name].mean_map:.2f}" for name, word in SHOWN.items()
+            )
             prefix = f"{task_title(head_map)} " if len(maps) > 1 else ""
             parts.append(f"{prefix}{', '.join(scores)}")
     return [*schedules, *([f"reliability of the mean: {'; '.join(parts)}"] if parts else [])]
@@ -159,8 +161,8 @@ def _unreliable(maps: Sequence[Map]) -> list[str]:
     """What gating maps say against themselves."""
     lines = []
     for head_map in maps:
-        found = head_map.reliability
-        for warning in found.warnings if found is not None else []:
+        reliability = head_map.reliability
+        for warning in reliability.warnings if reliability is not None else []:
             of_task = f" ({task_title(head_map)})" if len(maps) > 1 else ""
             lines += wrap(f"Caution{of_task}: {warning}.", WARNING_CHARACTERS)
     return lines

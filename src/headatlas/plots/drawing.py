@@ -53,12 +53,12 @@ class Drawing:
         """Raise unless the figure, which goes by this name, can be drawn from the thing."""
         if self.suits(thing):
             return
-        found = kind_of(thing)
-        if found == self.kind:
+        kind = kind_of(thing)
+        if kind == self.kind:
             lacks = ", ".join(self.missing(thing))
-            raise PlotError(f"the figure {figure} needs {lacks}, which this {found} does not have.")
+            raise PlotError(f"the figure {figure} needs {lacks}, which this {kind} does not have.")
         raise PlotError(
-            f"the figure {figure} shows {_with_article(self.kind)}, not {_with_article(found)}."
+            f"the figure {figure} shows {_with_article(self.kind)}, not {_with_article(kind)}."
         )
 
     def check_settings(self, figure: str, names: list[str]) -> None:

@@ -51,14 +51,15 @@ def toggling(checks: Sequence[GatingCheck]) -> Figure:
             panel.set_ylabel("log P, off − on (nats)")
             panel.set_xlabel("heads toggled, in order")
     _explain(figure, checks)
-    found = [check.toggling for check in checks]
+    results = [check.toggling for check in checks]
     models_heading(
         figure,
         (check.about.model for check in checks),
-        count_text((each.seeds for each in found), "seed")
-        + f"\neach seed: {count_text((each.questions for each in found), 'test question')} after "
-        + count_text((each.prefixes for each in found), "few-shot prompt")
-        + f", {count_text((each.draws for each in found), 'draw')} of random heads",
+        count_text((result.seeds for result in results), "seed")
+        + f"\neach seed: {count_text((result.questions for result in results), 'test question')}"
+        + " after "
+        + count_text((result.prefixes for result in results), "few-shot prompt")
+        + f", {count_text((result.draws for result in results), 'draw')} of random heads",
     )
     for check in checks:
         for caution in check.cautions:

@@ -75,15 +75,17 @@ class Enough:
         number = f"{seeds} seed{'' if seeds == 1 else 's'}"
         if self.stable is None:
             return None if self.seconds is None else f"{number} in the time given"
-        found = reached(head_map)
-        bound = "unknown" if math.isnan(found) else f"{found:.2f} (lower bound over heads)"
+        lower_bound = reached(head_map)
+        bound = (
+            "unknown" if math.isnan(lower_bound) else f"{lower_bound:.2f} (lower bound over heads)"
+        )
         words = f"reliability {bound} with {number}"
-        if found >= self.stable and seeds >= STABLE_SEEDS:
+        if lower_bound >= self.stable and seeds >= STABLE_SEEDS:
             return f"reached {self.stable}: {words}"
         return f"did not reach {self.stable}: {words}"
 
 
 def reached(head_map: Map) -> float:
     """The lower bound of the reliability of the scores that a map is judged by."""
-    found = reliability(head_map)
-    return float(np.min([found.scores[name].low for name in MIN_RELIABILITY]))
+    map_reliability = reliability(head_map)
+    return float(np.min([map_reliability.scores[name].low for name in MIN_RELIABILITY]))

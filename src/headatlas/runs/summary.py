@@ -43,9 +43,9 @@ def sentences(maps: Sequence[Map], threshold: float = THRESHOLD) -> list[str]:
 
 def _gating(head_map: Map, threshold: float) -> Iterator[str]:
     task, seeds = head_map.provenance.get("task"), head_map.data.sizes["seed"]
-    found = reliability(head_map)
-    yield from (f"CAUTION: {task}: {warning}" for warning in found.warnings)
-    yield from (f"{task}: {line}" for line in found.sentences())
+    map_reliability = reliability(head_map)
+    yield from (f"CAUTION: {task}: {warning}" for warning in map_reliability.warnings)
+    yield from (f"{task}: {line}" for line in map_reliability.sentences())
     if "stopped" in head_map.provenance:
         yield f"{task}: {head_map.provenance['stopped']}"
     number = f"{seeds} seed{'' if seeds == 1 else 's'}"

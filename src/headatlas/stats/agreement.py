@@ -52,8 +52,8 @@ def agreement_of(
     if top_k < 1:
         raise MapError(f"top_k counts heads, so it is at least 1, not {top_k}.")
     top_k = min(top_k, len(x))
-    drawn = resampled_heads(known, draws=draws, seed=seed)
-    resampled = _correlations(x[drawn], y[drawn])
+    indices = resampled_heads(known, draws=draws, seed=seed)
+    resampled = _correlations(x[indices], y[indices])
     overlap = _top_overlap(x, y, top_k)
     return Agreement(
         heads=len(x),
@@ -89,7 +89,7 @@ def _correlations(x: FloatArray, y: FloatArray) -> FloatArray:
     from scipy.stats import rankdata
 
     ranks = [rankdata(values, axis=-1) for values in (x, y)]
-    a, b = (each - each.mean(-1, keepdims=True) for each in ranks)
+    a, b = (ranked - ranked.mean(-1, keepdims=True) for ranked in ranks)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray((a * b).sum(-1) / np.sqrt((a**2).sum(-1) * (b**2).sum(-1)))
 

@@ -38,8 +38,8 @@ def own_advantages(table: FloatArray, weights: FloatArray) -> FloatArray:
     """
     rows = len(table)
     centred = (table - table.mean(0)) * rows / (rows - 1)
-    found = centred[assignments(rows), np.arange(rows)] @ weights
-    return np.asarray(found)
+    advantages = centred[assignments(rows), np.arange(rows)] @ weights
+    return np.asarray(advantages)
 
 
 def own_smallest(table: FloatArray) -> FloatArray:

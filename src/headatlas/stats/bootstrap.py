@@ -31,5 +31,5 @@ def resampled_heads(known: NDArray[np.bool_], *, draws: int, seed: int) -> NDArr
     if len(layers) < MIN_LAYERS or len(set(sizes[layers].tolist())) > 1:
         return rng.integers(0, total, (draws, total))
     numbers = np.arange(total).reshape(len(layers), -1)
-    drawn = rng.integers(0, len(layers), (draws, len(layers)))
-    return np.asarray(numbers[drawn].reshape(draws, -1))
+    layer_indices = rng.integers(0, len(layers), (draws, len(layers)))
+    return np.asarray(numbers[layer_indices].reshape(draws, -1))

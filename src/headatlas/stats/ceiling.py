@@ -67,8 +67,8 @@ def ceiling_of(
     if known.sum() < 3:
         return UNKNOWN
     data = np.stack([array[known] for array in arrays])
-    drawn = resampled_heads(known, draws=draws, seed=seed)
-    sampled = _disattenuated(data[:, drawn], factors)
+    indices = resampled_heads(known, draws=draws, seed=seed)
+    sampled = _disattenuated(data[:, indices], factors)
     undefined = float(np.isnan(sampled).mean())
     low, high = percentiles(sampled, 0.95) if undefined <= MOST_UNDEFINED else (math.nan, math.nan)
     reliability = (

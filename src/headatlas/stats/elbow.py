@@ -50,8 +50,8 @@ def resampled_elbow(
     here = np.flatnonzero(sizes > 0)
     if not len(here):
         return Elbow(0, 0, 0)
-    drawn = rng.multinomial(len(here), np.full(len(here), 1 / len(here)), draws)
-    weights = drawn * sizes[here]
+    part_counts = rng.multinomial(len(here), np.full(len(here), 1 / len(here)), draws)
+    weights = part_counts * sizes[here]
     of_seeds = rng.multinomial(seeds, np.full(seeds, 1 / seeds), draws) / seeds
     means = np.einsum("dp,ds,psh->dh", weights, of_seeds, values[here])
     counts = [elbow(curve) for curve in means / weights.sum(1, keepdims=True)]

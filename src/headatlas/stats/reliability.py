@@ -90,7 +90,9 @@ def without_noise(
 
 def _without_noise(one: FloatArray, other: FloatArray) -> float:
     seen = float(np.corrcoef(one.mean(0), other.mean(0))[0, 1])
-    return disattenuated(seen, *(_mean_map(each, divisions(len(each))) for each in (one, other)))
+    return disattenuated(
+        seen, *(_mean_map(values, divisions(len(values))) for values in (one, other))
+    )
 
 
 def reproduced(values: FloatArray, *, draws: int = DRAWS, seed: int = 0) -> Reproduced:
@@ -100,11 +102,11 @@ def reproduced(values: FloatArray, *, draws: int = DRAWS, seed: int = 0) -> Repr
     count, heads = values.shape
     halves = divisions(count)
     rng = np.random.default_rng(seed)
-    found = _mean_map(values, halves)
+    mean_map = _mean_map(values, halves)
     sampled = [_mean_map(values[:, rng.integers(0, heads, heads)], halves) for _ in range(draws)]
-    known = [each for each in sampled if not math.isnan(each)] or [math.nan]
+    known = [value for value in sampled if not math.isnan(value)] or [math.nan]
     low, high = np.quantile(known, [0.025, 0.975], method="inverted_cdf")
-    return Reproduced(spearman_brown(found, 1 / count), found, float(low), float(high))
+    return Reproduced(spearman_brown(mean_map, 1 / count), mean_map, float(low), float(high))
 
 
 def divisions(count: int) -> tuple[FloatArray, FloatArray]:

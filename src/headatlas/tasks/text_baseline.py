@@ -80,9 +80,11 @@ class StepText:
         """
         sentences = re.split(r"(?<=[.?!]) (?=[A-Z])", self.question)
         words = [set(_words_of(sentence)) for sentence in sentences]
-        spread = Counter(word for each in words for word in each)
+        spread = Counter(word for sentence_words in words for word in sentence_words)
         wanted = set(_words_of(f"{self.step} {self.answer}"))
-        scores = [sum(1 / spread[word] for word in each & wanted) for each in words]
+        scores = [
+            sum(1 / spread[word] for word in sentence_words & wanted) for sentence_words in words
+        ]
         return sentences[scores.index(max(scores))]
 
     def numbers(self, parts: Sequence[str]) -> list[float]:

@@ -114,7 +114,7 @@ def causal_checks(
     count, everywhere = mask_everywhere(subject, steps, answer)
     changes = {name: answers.logprob - before.logprob for name, answers in everywhere.items()}
     in_order = order(changes, steps, count, level)
-    kept = {each.function: each.controls.kept for each in masked}
+    kept = {result.function: result.controls.kept for result in masked}
     untouched = answer("untouched, select", select, Edit())
     strength, tried = choose_strength(kept, subject.direction, select, untouched, answer, level)
     pushed = push_all(kept, subject.direction, strength, steps, before, answer)
@@ -125,11 +125,11 @@ def causal_checks(
         questions=len(set(steps.questions)),
         prefixes=len(set(steps.prefixes)),
         draws=draws,
-        masking=tuple(each.row(level, len(masked)) for each in masked),
+        masking=tuple(result.row(level, len(masked)) for result in masked),
         specificity=specificity(everywhere, before, steps, count, level),
         order=in_order,
         strengthening=Strengthening(
-            strength, tried, PUSH_DRAWS, tuple(each.row(level) for each in pushed)
+            strength, tried, PUSH_DRAWS, tuple(result.row(level) for result in pushed)
         ),
         claims={
             "masking": _harm(pooled_masking(masked, subject.spec.heads(), level)),

@@ -115,14 +115,14 @@ def pooled_masking(masked: Sequence[Masked], heads: Sequence[Head], level: float
 
     Functions that share heads are not independent: their sets count as correlated as they overlap.
     """
-    correlation = overlap_correlation([each.controls.kept for each in masked], heads)
-    return pooled_difference([each.compared for each in masked], "logprob", level, correlation)
+    correlation = overlap_correlation([result.controls.kept for result in masked], heads)
+    return pooled_difference([result.compared for result in masked], "logprob", level, correlation)
 
 
 def pooled_over_shuffled(masked: Sequence[Masked], level: float = LEVEL) -> Change | None:
     """Over all steps: how much more their own function's heads do than those of a probe of shuffled
     labels; functions are draws, with a variance of their own."""
-    pairs = [(each.compared, each.shuffled) for each in masked if each.shuffled is not None]
+    pairs = [(result.compared, result.shuffled) for result in masked if result.shuffled is not None]
     if not pairs:
         return None
     values = [compared.after.logprob - other.logprob for compared, other in pairs]

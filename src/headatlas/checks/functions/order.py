@@ -41,17 +41,17 @@ def order(changes: Changes, steps: Steps, heads: int, level: float = LEVEL) -> O
     )
 
 
-def order_claim(found: Order | None) -> Claim | None:
+def order_claim(result: Order | None) -> Claim | None:
     """The claim holds if low → high harms more than high → low, and low-order heads harm more than
     high-order heads do on the same steps; it fails if either is surely the other way round."""
-    if found is None:
+    if result is None:
         return None
     also = {
-        "low → high": found.low_to_high,
-        "high → low": found.high_to_low,
-        "low minus high on the same steps": found.same_steps,
+        "low → high": result.low_to_high,
+        "high → low": result.high_to_low,
+        "low minus high on the same steps": result.same_steps,
     }
-    return Claim(found.difference, all_of(found.difference.below, found.same_steps.below), also)
+    return Claim(result.difference, all_of(result.difference.below, result.same_steps.below), also)
 
 
 def _order_difference(

@@ -68,7 +68,9 @@ def report_probe(
             depth: _control(right, data.from_stream(place) == truth, questions, level)
             for place, depth in enumerate(features.depths)
         },
-        controls={name: _control(right, each, questions, level) for name, each in others.items()},
+        controls={
+            name: _control(right, correct, questions, level) for name, correct in others.items()
+        },
         confusion=tuple(map(tuple, (confusion / confusion.sum(1, keepdims=True)).tolist())),
         left_out=_left_out(features),
     )

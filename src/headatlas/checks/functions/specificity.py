@@ -24,7 +24,7 @@ Changes = Mapping[str, FloatArray]
 def equal_count(ranked: Mapping[str, Ranked], heads: Sequence[Head]) -> int:
     """How many heads of every function are masked where functions are compared with each other:
     the median of their elbows, at most half of all heads."""
-    middle = round(median(each.elbow for each in ranked.values()))
+    middle = round(median(ranking.elbow for ranking in ranked.values()))
     return max(1, min(middle, len(heads) // 2))
 
 

@@ -74,7 +74,7 @@ def choose_strength(
             after = answer(f"{name}, {len(some)} heads, select, strength {strength:g}", own, shift)
             compared.append(Compared(own.clusters, before.at(steps.at(name)), after))
         tried.append(TriedStrength(strength, pooled_change(compared, "logprob", level)))
-    best = max(tried, key=lambda each: each.change.mean)
+    best = max(tried, key=lambda trial: trial.change.mean)
     return best.strength, tuple(tried)
 
 
@@ -141,17 +141,19 @@ def push_all(
 def strengthening_claim(pushed: Sequence[Pushed], level: float = LEVEL) -> Claim:
     """The claim holds if the push raises log P, and more than both controls do; it fails if one of
     the three is surely the other way round."""
-    change = pooled_change([each.random for each in pushed], "logprob", level)
+    change = pooled_change([result.random for result in pushed], "logprob", level)
     also = {
         "minus random directions": pooled_difference(
-            [each.random for each in pushed], "logprob", level
+            [result.random for result in pushed], "logprob", level
         )
     }
-    if all(each.others.controls for each in pushed):
+    if all(result.others.controls for result in pushed):
         also["minus other functions' directions"] = pooled_difference(
-            [each.others for each in pushed], "logprob", level
+            [result.others for result in pushed], "logprob", level
         )
-    return Claim(change, all_of(change.above, *(each.above for each in also.values())), also)
+    return Claim(
+        change, all_of(change.above, *(difference.above for difference in also.values())), also
+    )
 
 
 def scaled_like(direction: Tensor, other: Tensor) -> Tensor:

@@ -30,14 +30,14 @@ def check_gating(context: CheckContext) -> GatingCheck:
     report, keep, level = context.report, context.keep, context.level
     limit = questions_per_seed(context.about.requested, int(head_map.data.sizes["seed"]))
     gain = float(keep("gain over other questions' targets", partial(_gain, model, task)))
-    found = reliability(head_map)
+    map_reliability = reliability(head_map)
     names = NAMES if task.splits.get("select") else SOFT_NAMES
     settings: dict[str, Any] = {"limit": limit, "level": level, "gain": gain}
     return GatingCheck(
         about=context.about,
         held_out=held_out(model, task, head_map, names, **settings, report=report, keep=keep),
         toggling=toggle(model, task, head_map, **settings, report=report, keep=keep),
-        cautions=(*found.convergence_warnings, *found.agreement_warnings),
+        cautions=(*map_reliability.convergence_warnings, *map_reliability.agreement_warnings),
     )
 
 

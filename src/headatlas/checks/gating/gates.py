@@ -53,7 +53,7 @@ def by_question(questions: dict[int, Questions], values: dict[int, np.ndarray]) 
     of_seeds = {seed: questions[seed] for seed in values}
     return Nested(
         np.concatenate(list(values.values())),
-        tuple(seed for seed, each in of_seeds.items() for _ in each.names),
-        tuple(number for each in of_seeds.values() for number in each.prefixes),
-        tuple(name for each in of_seeds.values() for name in each.names),
+        tuple(seed for seed, seed_questions in of_seeds.items() for _ in seed_questions.names),
+        tuple(number for seed_questions in of_seeds.values() for number in seed_questions.prefixes),
+        tuple(name for seed_questions in of_seeds.values() for name in seed_questions.names),
     )

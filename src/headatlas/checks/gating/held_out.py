@@ -132,14 +132,14 @@ def best_threshold(
         for matrix in matrices:
             key = matrix.numpy().tobytes()
             if key not in measured:
-                found = answer(model, questions, matrix, vectors)
-                measured[key] = -float(found.logprob.mean())
+                answers = answer(model, questions, matrix, vectors)
+                measured[key] = -float(answers.logprob.mean())
         return [measured[matrix.numpy().tobytes()] for matrix in matrices]
 
     by_threshold = dict(
         zip(THRESHOLDS, keep(f"thresholds of {name}, seed {seed}", losses), strict=True)
     )
-    best = min(THRESHOLDS, key=lambda each: (by_threshold[each], abs(each - 0.5)))
+    best = min(THRESHOLDS, key=lambda threshold: (by_threshold[threshold], abs(threshold - 0.5)))
     return best, by_threshold[best]
 
 
@@ -175,25 +175,33 @@ def _row(
     level: float,
     gain: float = math.nan,
 ) -> HeldOut:
-    losses = by_question(questions, {seed: -each.logprob for seed, each in answers.items()})
-    before = by_question(questions, {seed: -each.logprob for seed, each in plain.items()})
+    losses = by_question(
+        questions, {seed: -seed_answers.logprob for seed, seed_answers in answers.items()}
+    )
+    before = by_question(
+        questions, {seed: -seed_answers.logprob for seed, seed_answers in plain.items()}
+    )
     added = by_question(
-        questions, {seed: plain[seed].logprob - each.logprob for seed, each in answers.items()}
+        questions,
+        {
+            seed: plain[seed].logprob - seed_answers.logprob
+            for seed, seed_answers in answers.items()
+        },
     )
     change, untouched = added.change(level), before.seed_means
     bounds = np.array([harmless_bound(loss, gain) for loss in untouched])
     return HeldOut(
         gates=name,
         loss=float(losses.seed_means.mean()),
-        accuracy=float(np.mean([each.exact.mean() for each in answers.values()])),
+        accuracy=float(np.mean([seed_answers.exact.mean() for seed_answers in answers.values()])),
         change=change.mean,
         low=change.low,
         high=change.high,
         better=int((added.seed_means < 0).sum()),
         seeds=len(answers),
-        questions=min(len(each.names) for each in questions.values()),
+        questions=min(len(seed_questions.names) for seed_questions in questions.values()),
         heads_on=heads_on,
-        prefixes=min(len(each.batches) for each in questions.values()),
+        prefixes=min(len(seed_questions.batches) for seed_questions in questions.values()),
         untouched=float(untouched.mean()),
         thresholds=tuple(cut.threshold for cut in cuts),
         select_loss=float(np.mean([cut.loss for cut in cuts])) if cuts else float("nan"),

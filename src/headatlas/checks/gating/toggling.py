@@ -103,8 +103,8 @@ def toggle(
     loss = _untouched_loss(model, questions, keep)
     return Toggling(
         seeds=len(seeds),
-        questions=min(len(each.names) for each in questions.values()),
-        prefixes=min(len(each.batches) for each in questions.values()),
+        questions=min(len(seed_questions.names) for seed_questions in questions.values()),
+        prefixes=min(len(seed_questions.batches) for seed_questions in questions.values()),
         draws=draws,
         level=level,
         untouched=loss,
@@ -134,11 +134,11 @@ def _curve(
     points = []
     for number in numbers:
         first = {seed: order.first(number) for seed, order in orders.items()}
-        asked = {
+        used_questions = {
             seed: questions[seed] if number == fixed else questions[seed].first(few)
             for seed in orders
         }
-        points.append(_move(score, first, asked, measure))
+        points.append(_move(score, first, used_questions, measure))
     at = numbers.index(fixed)
     own, control, difference = _changes(
         points[at], {seed: order.first(fixed) for seed, order in orders.items()}, heads,
@@ -146,7 +146,7 @@ def _curve(
     )  # fmt: skip
     toggled = [np.mean([min(k, len(order.heads)) for order in orders.values()]) for k in numbers]
     lines = [[moved.mean() for moved in chosen.values()] for chosen, _ in points]
-    bands = [np.concatenate([each.mean(1) for each in random.values()]) for _, random in points]
+    bands = [np.concatenate([draws.mean(1) for draws in random.values()]) for _, random in points]
     return Curve(
         score=score,
         seeds=len(orders),
@@ -190,16 +190,16 @@ def _changes(
 ) -> tuple[Change, Change, Change]:
     """What the chosen heads do, what random ones do, and the difference, with their intervals."""
     chosen, random = moved
-    asked = {seed: questions[seed] for seed in orders}
+    used_questions = {seed: questions[seed] for seed in orders}
     mean = {seed: draws.mean(0) for seed, draws in random.items()}
     beyond = {seed: chosen[seed] - mean[seed] for seed in orders}
     effects = np.stack([draws.mean(1) for draws in random.values()])  # seed draw
     own, controls = zip(*(order.indicators(heads) for order in orders.values()), strict=True)
     spread = set_variance(np.stack(own), np.stack(controls), effects)
     return (
-        by_question(asked, chosen).change(level),
-        by_question(asked, mean).change(level, [draw_variance(effects)]),
-        by_question(asked, beyond).change(level, [spread]),
+        by_question(used_questions, chosen).change(level),
+        by_question(used_questions, mean).change(level, [draw_variance(effects)]),
+        by_question(used_questions, beyond).change(level, [spread]),
     )
 
 

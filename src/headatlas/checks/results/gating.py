@@ -89,14 +89,14 @@ class HeldOut:
         losses = f"loss {self.loss:.3f}, untouched {self.untouched:.3f}"
         cut = f"cut at {_range(self.thresholds)}"
         works = f"within the bound in {self.working} of {self.seeds} seeds"
-        found = {
+        verdicts = {
             True: f"works ({losses}; {works})",
             False: f"does NOT work ({losses}; {works}): on select questions no threshold reached "
             f"less than {self.select_loss:.3f} (untouched {self.select_untouched:.3f})",
             None: f"may work or not ({losses}, change {self.low:+.3f} … {self.high:+.3f}, bound "
             f"{self.bound:+.3f}; {works})",
         }
-        return f"{self.gates}, {cut}: {found[self.works]}"
+        return f"{self.gates}, {cut}: {verdicts[self.works]}"
 
 
 def _range(numbers: tuple[float, ...]) -> str:
@@ -210,16 +210,16 @@ class GatingCheck(MapCheck):
 
     def summary(self) -> list[str]:
         """What was found: cautions, a sentence per score, one per hard circuit, and G⁺."""
-        found = self.toggling
-        draws = max(len(curve.controls) for curve in found.curves)
+        toggling = self.toggling
+        draws = max(len(curve.controls) for curve in toggling.curves)
         how = (
-            f"look {self.about.look}: {found.scope}; {found.questions} questions after "
-            f"{found.prefixes} prefixes per seed, {draws} draws of random heads"
+            f"look {self.about.look}: {toggling.scope}; {toggling.questions} questions after "
+            f"{toggling.prefixes} prefixes per seed, {draws} draws of random heads"
         )
         cautions = [f"{NOT_RELIABLE}: {caution}" for caution in self.cautions]
         hard = [row.hard_sentence() for row in self.held_out if row.thresholds]
         hard = hard or ["hard gates are not tested: the task has no select questions"]
-        scores = [self._sentence(curve) for curve in found.curves]
+        scores = [self._sentence(curve) for curve in toggling.curves]
         return [*cautions, how, *scores, *self._plus(), *hard]
 
     def _plus(self) -> list[str]:
@@ -242,14 +242,14 @@ class GatingCheck(MapCheck):
         if curve.seeds < self.toggling.seeds:
             start = f"{start[:-1]} in {curve.seeds} of {self.toggling.seeds} seeds"
             start += ", with an interval for these only:" if curve.seeds < MIN_SEEDS else ":"
-        found = f"{_words(curve.own)} nats, random heads {curve.control.mean:+.2f}, difference "
-        found += _words(curve.difference)
+        effects = f"{_words(curve.own)} nats, random heads {curve.control.mean:+.2f}, difference "
+        effects += _words(curve.difference)
         if curve.score == "irrelevance":
             bound = self.toggling.bound
-            found += (
+            effects += (
                 f", harmless up to {bound:.2f}: in {curve.seeds_within(bound)} of {curve.seeds}"
             )
-            found += " seeds"
+            effects += " seeds"
         expected = EXPECTED[curve.score]
         held = self.toggling.holds[curve.score]
         unsure = NOT_RELIABLE if self.cautions else "inconclusive"
@@ -258,7 +258,7 @@ class GatingCheck(MapCheck):
             False: f"NOT as expected: it {expected} for a true map",
             None: unsure,
         }
-        return f"{start} {found}: {verdicts[held]}"
+        return f"{start} {effects}: {verdicts[held]}"
 
 
 def _words(change: Change) -> str:
