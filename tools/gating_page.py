@@ -197,7 +197,7 @@ def toggling_section() -> list[str]:
                 _interval(curve.control),
                 _interval(curve.difference),
                 f"± {toggling.bound:.2f}" if curve.score == "irrelevance" else "",
-                VERDICTS[toggling.holds[curve.score]],
+                VERDICTS[check.holds[curve.score]],
             ]
             for curve in toggling.curves
         ]
@@ -254,14 +254,14 @@ def _measured(check: ha.GatingCheck) -> str:
     if left_out:
         counts = ", ".join(f"{number:.0f} of {letter}" for letter, number in left_out.items())
         words += f"; heads without a partner in their layer: {counts}"
-    return "; ".join([words, *check.cautions])
+    return "; ".join([words, *check.warnings])
 
 
 def _counted(checks: list[ha.GatingCheck]) -> list[str]:
     """On how many tasks each score holds, fails, or is inconclusive, by intervals."""
     lines = []
     for score in LETTERS:
-        held = [check.toggling.holds[score] for check in checks]
+        held = [check.holds[score] for check in checks]
         lines.append(
             f"{score.capitalize()} holds on {held.count(True)} of {len(held)} tasks, fails on "
             f"{held.count(False)}, and is inconclusive on {held.count(None)}."

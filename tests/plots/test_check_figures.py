@@ -65,7 +65,7 @@ def test_toggling_has_a_row_per_task_and_a_panel_per_score():
 
 
 def test_toggling_shows_why_a_map_cannot_be_trusted():
-    check = replace(gating_check(), cautions=("40 % of gates are undecided",))
+    check = replace(gating_check(), warnings=("40 % of gates are undecided",))
     words = [text.get_text() for text in draw("toggling", check).texts]
     assert "Math: 40 % of gates are undecided" in words
 

@@ -153,7 +153,7 @@ def title(figure: Figure, *words: str) -> None:
 
 def show_warnings(figure: Figure, maps: Sequence[Map]) -> None:
     """Every warning that the maps carry, below the panels."""
-    for words in [*_unfinished(maps), *_unreliable(maps), *_cautions(maps)]:
+    for words in [*_unfinished(maps), *_unreliable(maps), *_task_warnings(maps)]:
         warn(figure, words)
 
 
@@ -186,7 +186,7 @@ def warn(figure: Figure, words: str) -> None:
     )
 
 
-def _cautions(maps: Sequence[Map]) -> list[str]:
+def _task_warnings(maps: Sequence[Map]) -> list[str]:
     """A sentence per verdict about tasks that the untouched model is not known to do."""
     tasks: dict[str, list[str]] = {}
     for head_map in maps:

@@ -62,8 +62,8 @@ def toggling(checks: Sequence[GatingCheck]) -> Figure:
         + f", {count_text((result.draws for result in results), 'draw')} of random heads",
     )
     for check in checks:
-        for caution in check.cautions:
-            warn(figure, f"{title_of(check.about.task)}: {caution}")
+        for warning in check.warnings:
+            warn(figure, f"{title_of(check.about.task)}: {warning}")
     return figure
 
 

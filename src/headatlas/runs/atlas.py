@@ -23,9 +23,9 @@ from headatlas.runs import (
     mapping,
     summary,
 )
-from headatlas.runs.enough import Enough
 from headatlas.runs.progress import Callback, show_bars, tracked
 from headatlas.runs.reload import ModelSource, task_of
+from headatlas.runs.stopping import StoppingRule
 from headatlas.runs.store import Store
 from headatlas.tasks import Task, load_task
 from headatlas.tasks.pairs import TaskPairs
@@ -134,14 +134,16 @@ class Atlas:
         if not isinstance(subject, method.subject):
             wanted = "pairs of tasks" if method.subject is TaskPairs else "one task"
             raise HeadAtlasError(f"{method.name} is run on {wanted}, not on '{subject.name}'.")
-        enough = None
+        stopping = None
         if until_stable is not None or seconds is not None:
             if not isinstance(method, Gating):
                 raise HeadAtlasError("only gating runs until it is stable, or for a given time.")
-            enough = Enough(until_stable, seconds, seeds)
-        seeds = enough.most_seeds if enough is not None else 1 if seeds is None else seeds
+            stopping = StoppingRule(until_stable, seconds, seeds)
+        seeds = stopping.most_seeds if stopping is not None else 1 if seeds is None else seeds
         self.store.check()
-        return self._computed(self.model, method, subject, seeds, baseline=baseline, enough=enough)
+        return self._computed(
+            self.model, method, subject, seeds, baseline=baseline, stopping=stopping
+        )
 
     def _computed(
         self,
@@ -151,7 +153,7 @@ class Atlas:
         seeds: int = 1,
         *,
         baseline: bool = True,
-        enough: Enough | None = None,
+        stopping: StoppingRule | None = None,
     ) -> Map:
         subject = subject.for_tokenizer(model.tokenizer)
         computed = mapping.compute_map(
@@ -162,7 +164,7 @@ class Atlas:
             self.store,
             baseline=baseline,
             progress=self.progress,
-            enough=enough,
+            stopping=stopping,
         )
         table = computed.map.to_dataframe().to_csv(index=False, float_format="%.6g")
         self.store.write_text(f"tables/{computed.map.name}.heads.csv", table)

@@ -27,7 +27,7 @@ from headatlas.tasks import Task
 if TYPE_CHECKING:
     from headatlas.methods.method import Inputs, Method, Subject
     from headatlas.models.model import Model
-    from headatlas.runs.enough import Enough
+    from headatlas.runs.stopping import StoppingRule
     from headatlas.runs.store import Store
     from headatlas.runs.unit import Unit
 
@@ -51,11 +51,11 @@ def compute_map(
     *,
     baseline: bool,
     progress: Callback | None,
-    enough: Enough | None = None,
+    stopping: StoppingRule | None = None,
 ) -> Computed:
     """The map of a task for a number of seeds: units that are there are used, others computed.
 
-    With `enough`, the run may end before its last seed.
+    With `stopping`, the run may end before its last seed.
     """
     if type(seeds) is not int or seeds < 1:
         raise HeadAtlasError(f"seeds must be at least 1, not {seeds!r}.")
@@ -77,7 +77,7 @@ def compute_map(
             for seed in range(seeds):
                 own = [unit for unit in units if unit.seed == seed]
                 run_units(own, model, task, method, store, step, outcome, inputs)
-                if enough is not None and _ends(enough, units, seed, outcome, store):
+                if stopping is not None and _ends(stopping, units, seed, outcome, store):
                     units = [unit for unit in units if unit.seed <= seed]
                     break
     except KeyboardInterrupt:
@@ -91,8 +91,8 @@ def compute_map(
         raise DivergedError(f"every seed of {method.name} on {task.name} diverged.")
     if is_gating(whole):
         facts["reliability"] = reliability(whole).as_dict()
-        if enough is not None and (said := enough.said(whole)) is not None:
-            facts["stopped"] = said
+        if stopping is not None and (ending := stopping.outcome(whole)) is not None:
+            facts["stopped"] = ending
         whole = Map(whole.data, {**whole.provenance, **facts})
     store.save_map(whole)
     if warning := whole.provenance.get("task_warning"):
@@ -116,14 +116,16 @@ def compute_map(
     return Computed(whole, record)
 
 
-def _ends(enough: Enough, units: Sequence[Unit], seed: int, outcome: Outcome, store: Store) -> bool:
+def _ends(
+    stopping: StoppingRule, units: Sequence[Unit], seed: int, outcome: Outcome, store: Store
+) -> bool:
     """Whether the run ends after this seed."""
-    if enough.is_late(list(outcome.computed.values())):
+    if stopping.is_late(list(outcome.computed.values())):
         return True
-    if enough.stable is None:
+    if stopping.stable is None:
         return False
     done = [unit for unit in units if unit.seed <= seed]
-    return enough.is_stable(assemble(done, outcome, store, {}))
+    return stopping.is_stable(assemble(done, outcome, store, {}))
 
 
 def kept_baseline(

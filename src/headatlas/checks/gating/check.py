@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headatlas.checks.context import CheckContext
-from headatlas.checks.gating.held_out import NAMES, SOFT_NAMES, held_out
+from headatlas.checks.gating.held_out import NAMES, SOFT_NAMES, held_out, held_out_passes
 from headatlas.checks.gating.toggling import toggle, toggling_passes
 from headatlas.checks.results.gating import GatingCheck
 from headatlas.maps.reliability import reliability
@@ -37,7 +37,7 @@ def check_gating(context: CheckContext) -> GatingCheck:
         about=context.about,
         held_out=held_out(model, task, head_map, names, **settings, report=report, keep=keep),
         toggling=toggle(model, task, head_map, **settings, report=report, keep=keep),
-        cautions=(*map_reliability.convergence_warnings, *map_reliability.agreement_warnings),
+        warnings=(*map_reliability.convergence_warnings, *map_reliability.agreement_warnings),
     )
 
 
@@ -57,4 +57,4 @@ def questions_per_seed(requested: int, seeds: int) -> int:
 
 def gating_passes(head_map: Map) -> int:
     """How often a check reports, at most."""
-    return len(NAMES) * int(head_map.data.sizes["seed"]) + toggling_passes(head_map)
+    return held_out_passes(head_map) + toggling_passes(head_map)

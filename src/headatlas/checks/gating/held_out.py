@@ -32,6 +32,8 @@ from headatlas.checks.measure import (
 from headatlas.checks.results.gating import HeldOut, harmless_bound
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from headatlas.maps import Map
     from headatlas.models.model import Model
     from headatlas.tasks import Task
@@ -45,6 +47,12 @@ THRESHOLDS = tuple(round(0.05 + 0.1 * step, 2) for step in range(10))
 
 SELECT_QUESTIONS = 16
 """`select` questions on which the thresholds of a seed are compared."""
+
+
+def held_out_passes(gates: Map) -> int:
+    """How often `held_out` reports, at most."""
+    hard = sum(name.endswith(HARD) for name in NAMES)
+    return int(gates.data.sizes["seed"]) * (len(NAMES) + hard * len(THRESHOLDS))
 
 
 @dataclass(frozen=True)
@@ -85,7 +93,7 @@ def held_out(
         for name in names:
             threshold = 0.5
             if name.endswith(HARD):
-                cuts[name].append(choose_cut(model, task, gates, name, seed, keep=keep))
+                cuts[name].append(choose_cut(model, task, gates, name, seed, report, keep))
                 threshold = cuts[name][-1].threshold
             gate = gate_matrix(gates, name, seed, threshold)
             stored = keep(f"{name}, seed {seed}", partial(ask, gate, vectors))
@@ -101,10 +109,16 @@ def held_out(
 
 
 def choose_cut(
-    model: Model, task: Task, gates: Map, name: str, seed: int, *, keep: Keep = compute_always
+    model: Model,
+    task: Task,
+    gates: Map,
+    name: str,
+    seed: int,
+    report: Report = no_report,
+    keep: Keep = compute_always,
 ) -> Cut:
     """The best threshold of a seed's hard gates, beside the untouched model."""
-    threshold, loss = best_threshold(model, task, gates, name, seed, keep=keep)
+    threshold, loss = best_threshold(model, task, gates, name, seed, report, keep)
 
     def untouched() -> float:
         return -float(answer(model, _select_questions(model, task), None).logprob.mean())
@@ -117,30 +131,36 @@ def _select_questions(model: Model, task: Task) -> Questions:
 
 
 def best_threshold(
-    model: Model, task: Task, gates: Map, name: str, seed: int, *, keep: Keep = compute_always
+    model: Model,
+    task: Task,
+    gates: Map,
+    name: str,
+    seed: int,
+    report: Report = no_report,
+    keep: Keep = compute_always,
 ) -> tuple[float, float]:
     """The threshold with the lowest loss on `select` questions, and that loss.
 
     Of equally good thresholds it is the one nearest to 0.5.
     """
     questions = _select_questions(model, task)
+    vectors = closed_head_vectors(model, task, gates, seed)
+    measured: dict[bytes, float] = {}  # a gap between gates makes several thresholds alike
+    losses: dict[float, float] = {}
+    for threshold in THRESHOLDS:
+        gate = gate_matrix(gates, name, seed, threshold)
 
-    def losses() -> list[float]:
-        vectors = closed_head_vectors(model, task, gates, seed)
-        matrices = [gate_matrix(gates, name, seed, threshold) for threshold in THRESHOLDS]
-        measured: dict[bytes, float] = {}  # a gap between gates makes several thresholds alike
-        for matrix in matrices:
-            key = matrix.numpy().tobytes()
+        def loss(gate: Tensor = gate) -> float:
+            key = gate.numpy().tobytes()
             if key not in measured:
-                answers = answer(model, questions, matrix, vectors)
-                measured[key] = -float(answers.logprob.mean())
-        return [measured[matrix.numpy().tobytes()] for matrix in matrices]
+                measured[key] = -float(answer(model, questions, gate, vectors).logprob.mean())
+            return measured[key]
 
-    by_threshold = dict(
-        zip(THRESHOLDS, keep(f"thresholds of {name}, seed {seed}", losses), strict=True)
-    )
-    best = min(THRESHOLDS, key=lambda threshold: (by_threshold[threshold], abs(threshold - 0.5)))
-    return best, by_threshold[best]
+        words = f"seed {seed}, {name}, cut at {threshold:.2f}"
+        losses[threshold] = keep(f"{words}, select", loss)
+        report(1, words)
+    best = min(THRESHOLDS, key=lambda threshold: (losses[threshold], abs(threshold - 0.5)))
+    return best, losses[best]
 
 
 def best_seed(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from math import isnan, nan
 from typing import ClassVar
 
@@ -186,10 +186,10 @@ def interval_scope(seeds: int, level: float) -> str:
 class GatingCheck(MapCheck):
     """Held-out loss under the learned gates, and ordered toggling.
 
-    `cautions` say why the map cannot be trusted yet: if there are any, no score is reported to
-    hold.
+    `warnings` say why the map cannot be trusted yet: if there are any, no score is reported to
+    hold, whatever its toggling shows.
 
-    >>> atlas.check(gates).toggling.holds["facilitation"]  # doctest: +SKIP
+    >>> atlas.check(gates).holds["facilitation"]  # doctest: +SKIP
     True
     """
 
@@ -198,29 +198,30 @@ class GatingCheck(MapCheck):
 
     held_out: tuple[HeldOut, ...]
     toggling: Toggling
-    cautions: tuple[str, ...] = field(default_factory=tuple)
+    warnings: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        if self.cautions:
-            unsure: dict[str, bool | None] = {
-                score: False if held is False else None
-                for score, held in self.toggling.holds.items()
-            }
-            object.__setattr__(self, "toggling", replace(self.toggling, holds=unsure))
+    @property
+    def holds(self) -> dict[str, bool | None]:
+        """Whether each score is true of this map: as toggling shows, if the map is reliable."""
+        if not self.warnings:
+            return self.toggling.holds
+        return {
+            score: False if shown is False else None for score, shown in self.toggling.holds.items()
+        }
 
     def summary(self) -> list[str]:
-        """What was found: cautions, a sentence per score, one per hard circuit, and G⁺."""
+        """What was found: warnings, a sentence per score, one per hard circuit, and G⁺."""
         toggling = self.toggling
         draws = max(len(curve.controls) for curve in toggling.curves)
         how = (
             f"look {self.about.look}: {toggling.scope}; {toggling.questions} questions after "
             f"{toggling.prefixes} prefixes per seed, {draws} draws of random heads"
         )
-        cautions = [f"{NOT_RELIABLE}: {caution}" for caution in self.cautions]
+        warnings = [f"{NOT_RELIABLE}: {warning}" for warning in self.warnings]
         hard = [row.hard_sentence() for row in self.held_out if row.thresholds]
         hard = hard or ["hard gates are not tested: the task has no select questions"]
         scores = [self._sentence(curve) for curve in toggling.curves]
-        return [*cautions, how, *scores, *self._plus(), *hard]
+        return [*warnings, how, *scores, *self._plus(), *hard]
 
     def _plus(self) -> list[str]:
         words = {True: "surely lowers", False: "surely RAISES", None: "may lower or raise"}
@@ -251,8 +252,8 @@ class GatingCheck(MapCheck):
             )
             effects += " seeds"
         expected = EXPECTED[curve.score]
-        held = self.toggling.holds[curve.score]
-        unsure = NOT_RELIABLE if self.cautions else "inconclusive"
+        held = self.holds[curve.score]
+        unsure = NOT_RELIABLE if self.warnings else "inconclusive"
         verdicts = {
             True: f"{expected}, as expected of a true map",
             False: f"NOT as expected: it {expected} for a true map",

@@ -1,4 +1,4 @@
-"""When a map has enough seeds: its mean reproduces well enough, or the time is up."""
+"""When a run has enough seeds: the mean map reproduces well enough, or the time is up."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ STABLE_SEEDS, MOST_SEEDS = 6, 40
 
 
 @dataclass
-class Enough:
-    """Rules that end a run before its last seed.
+class StoppingRule:
+    """When a run ends before its last seed.
 
     `stable`: facilitation and interference of the mean map reproduce at least so well, by the lower
     end of their 95 % intervals over heads, from `STABLE_SEEDS` seeds on. The intervals allow for
@@ -69,8 +69,8 @@ class Enough:
         used = time.perf_counter() - self.began
         return used + (sum(computed) / len(computed) if computed else 0.0) > self.seconds
 
-    def said(self, head_map: Map) -> str | None:
-        """What became of the rules, for the map's provenance; `None` if there were none."""
+    def outcome(self, head_map: Map) -> str | None:
+        """How the run ended, for the map's provenance; `None` if there was no limit."""
         seeds = head_map.data.sizes["seed"]
         number = f"{seeds} seed{'' if seeds == 1 else 's'}"
         if self.stable is None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import headatlas as ha
-from headatlas.runs import enough
-from headatlas.runs.enough import STABLE_SEEDS, Enough
+from headatlas.runs import stopping
+from headatlas.runs.stopping import STABLE_SEEDS, StoppingRule
 from small_things import gating_map, write_task
 
 GATING = ha.Gating(steps=2, batch_size=4)
@@ -26,7 +26,7 @@ def task(tmp_path):
 @pytest.fixture
 def steadier_with_every_seed(monkeypatch):
     """As if two seeds gave 0.1, three 0.2, four 0.3 and so on."""
-    monkeypatch.setattr(enough, "reached", lambda gates: 0.1 * gates.data.sizes["seed"] - 0.1)
+    monkeypatch.setattr(stopping, "reached", lambda gates: 0.1 * gates.data.sizes["seed"] - 0.1)
 
 
 @pytest.mark.usefixtures("steadier_with_every_seed")
@@ -79,10 +79,10 @@ def test_the_lower_bounds_of_both_scores_count():
     """Seeds that agree on facilitation alone are not stable."""
     rng = np.random.default_rng(0)
     same, noise = np.tile(rng.random((1, 6, 9)), (6, 1, 1)), rng.random((6, 6, 9))
-    assert not Enough(stable=0.5).is_stable(None)
-    assert Enough(stable=0.9).is_stable(gating_map(same, same))
-    assert not Enough(stable=0.5).is_stable(gating_map(noise, same))
-    assert not Enough(stable=0.5).is_stable(gating_map(same, noise))
+    assert not StoppingRule(stable=0.5).is_stable(None)
+    assert StoppingRule(stable=0.9).is_stable(gating_map(same, same))
+    assert not StoppingRule(stable=0.5).is_stable(gating_map(noise, same))
+    assert not StoppingRule(stable=0.5).is_stable(gating_map(same, noise))
 
 
 @pytest.mark.parametrize("wrong", [{"until_stable": 1.0}, {"until_stable": 0}, {"seconds": 0}])
