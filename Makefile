@@ -57,6 +57,7 @@ bench: $(READY)
 results: $(READY)
 	$(BIN)/headatlas gate --task math --seeds 5 --out $(RESULTS)/gating
 	$(BIN)/python tools/schedules.py $(RESULTS)
+	for varied in start data; do $(BIN)/headatlas gate --task present-past --varied $$varied --seeds 4 --out $(RESULTS)/varied || exit; done
 	$(BIN)/headatlas check $(RESULTS)/gating
 	$(BIN)/headatlas check $(RESULTS)/default
 	test -z "$(GEMMA)" || $(BIN)/headatlas gate --model $(GEMMA) --task math --task syntax --seeds 5 --out $(RESULTS)/gemma

@@ -22,6 +22,7 @@ from headatlas.maps.roles import (
 from headatlas.plots.captions import schedule_text
 from markdown import table, text
 from schedule_section import SCHEDULE_TIMES, schedule_section
+from seeds_section import seeds_section
 from speed_section import speed_section
 from stored import RESULTS, checks_of, maps_of, record
 
@@ -36,6 +37,7 @@ def page() -> str:
     """docs/results/gating.md"""
     sections = {
         "gating/maps": shares_section,
+        "varied/maps": seeds_section,
         "gating/checks": lambda: [*toggling_section(), *held_out_section()],
         "contrast/checks": contrast_section,
         SCHEDULE_TIMES: schedules,

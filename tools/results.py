@@ -13,12 +13,13 @@ from pathlib import Path
 import cognition_page
 import gating_page
 import headatlas as ha
+import seeds_section
 from contrast_section import contrasts
 from headatlas.plots import draw
 from schedule_section import SCHEDULE_TIMES
 from stored import RESULTS, atlas_of, checks_of, equal_seeds, maps_of
 
-RUNS = (*gating_page.MODELS, "default", "contrast", "reference")
+RUNS = (*gating_page.MODELS, "default", seeds_section.RUN, "contrast", "reference")
 KEPT = ("maps/*.nc", "checks/*.json")
 PROBED = (*cognition_page.RUNS, cognition_page.SEEDS_RUN)
 KEPT_PROBED = ("maps/*.probing-*.nc", "checks/*.probing-*.json")

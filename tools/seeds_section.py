@@ -30,10 +30,10 @@ def seeds_section() -> list[str]:
         text(
             f"Correlation of two seeds' maps of `{TASK}` (default schedule), mean over pairs of "
             "seeds, with 95 % intervals over heads, when seeds differ in their first gates, in the "
-            "data (which questions and demonstrations come in which update), or in both. Sharing "
-            "one of the two makes two seeds only somewhat more alike: the rest is which of several "
-            "sufficient circuits a fit ends in. So single seeds differ, and the mean over seeds is "
-            "what reproduces."
+            "data (which questions and demonstrations come in which update), or in both. Were the "
+            "data all that differs, seeds with the same data would correlate at 1; likewise for "
+            "first gates. What neither explains alone is how the two together decide in which of "
+            "several sufficient circuits a fit ends."
         ),
         table(["what differs", "seeds", "F", "N"], rows),
     ]
