@@ -123,20 +123,21 @@ def page() -> str:
     ]
     if not runs():
         return "\n\n".join([*start, "There is no run beside this page."]) + "\n"
-    parts = [
-        *start,
-        *ability_section(),
-        *claims_section(),
-        *map_section(),
-        *probe_section(),
-        *counts_section(),
-        *masking_section(),
-        *specificity_section(),
-        *order_section(),
-        *strengthening_section(),
-        *causes_section(),
-        *seeds_section(),
-    ]
+    checked = any(run.check for run in runs())
+    sections = {
+        ability_section: True,
+        claims_section: checked,
+        map_section: True,
+        probe_section: True,
+        counts_section: True,
+        masking_section: checked,
+        specificity_section: checked,
+        order_section: checked,
+        strengthening_section: checked,
+        causes_section: True,
+        seeds_section: True,
+    }
+    parts = [*start, *(part for section, there in sections.items() if there for part in section())]
     return "\n\n".join(parts) + "\n"
 
 
