@@ -24,7 +24,8 @@ def seeds_section() -> list[str]:
     maps = {"both": maps_of("default")[TASK]}
     for head_map in atlas_of(RUN).maps().values():
         maps[head_map.provenance["settings"]["varied"]] = head_map
-    rows = [[words, *_row(maps[varied])] for varied, words in DESIGNS.items()]
+    there = {words: maps[varied] for varied, words in DESIGNS.items() if varied in maps}
+    rows = [[words, *_row(head_map)] for words, head_map in there.items()]
     return [
         "### Why do seeds differ?",
         text(
