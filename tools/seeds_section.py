@@ -29,12 +29,12 @@ def seeds_section() -> list[str]:
     return [
         "### Why do seeds differ?",
         text(
-            f"Correlation of two seeds' maps of `{TASK}` (default schedule), mean over pairs of "
-            "seeds, with 95 % intervals over heads, when seeds differ in their first gates, in the "
-            "data (which questions and demonstrations come in which update), or in both. Were the "
-            "data all that differs, seeds with the same data would correlate at 1; likewise for "
-            "first gates. What neither explains alone is how the two together decide in which of "
-            "several sufficient circuits a fit ends."
+            f"How far the map of one seed of `{TASK}` (default schedule) reproduces in another: "
+            "the correlation to expect of two seeds, from halves of all seeds stepped down "
+            "(Spearman–Brown), with 95 % intervals over heads, not over seeds. Seeds differ in "
+            "their first gates, in the data (which questions and demonstrations come in which "
+            "update), or in both. If only the data made seeds differ, those with the same data "
+            "would agree fully; likewise for first gates."
         ),
         table(["what differs", "seeds", "F", "N"], rows),
     ]

@@ -14,6 +14,7 @@ from headatlas.checks.gating.held_out import (
     best_seed,
     choose_cut,
     held_out,
+    held_out_passes,
 )
 from headatlas.checks.measure import Questions, answer
 from headatlas.checks.results.gating import HeldOut
@@ -96,6 +97,14 @@ def test_hard_gates_are_cut_where_select_questions_are_answered_best(tiny, task)
     assert row.loss == pytest.approx(-hard.mean(), rel=1e-4)
     assert row.heads_on == pytest.approx((minus[0] >= cut.threshold).mean())
     assert row.select_loss == pytest.approx(losses[best], rel=1e-4)
+
+
+def test_progress_counts_every_gate_and_threshold(tiny, task):
+    gates = np.random.default_rng(2).random((2, *SHAPE))
+    head_map = gating_map(gates, gates)
+    steps = []
+    held_out(tiny, task, head_map, limit=4, report=lambda number, words: steps.append(number))
+    assert sum(steps) == held_out_passes(head_map)
 
 
 def test_thresholds_that_cut_alike_are_measured_once(tiny, task, monkeypatch):
