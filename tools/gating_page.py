@@ -139,10 +139,7 @@ def trust_section(maps: dict[str, ha.Map]) -> list[str]:
                 task,
                 schedule_text(head_map),
                 str(map_reliability.seeds),
-                *(
-                    f"{score.mean_map:.2f} ({score.low:.2f} … {score.high:.2f})"
-                    for score in (map_reliability.scores[name] for name in LETTERS)
-                ),
+                *(score.text for score in (map_reliability.scores[name] for name in LETTERS)),
                 f"{map_reliability.roles.agreement:.0%} / {map_reliability.roles.chance:.0%} / "
                 f"{map_reliability.roles.kappa:.2f}",
                 " / ".join(f"{fit.undecided:.0%}" for fit in map_reliability.fits.values()),

@@ -43,10 +43,7 @@ def schedule_section(
                     f"{seconds[name]:.0f}",
                     f"{stated.seeds * seconds[name]:.0f}",
                     f"{stated.undecided:.0%}",
-                    *(
-                        f"{score.mean_map:.2f} ({score.low:.2f} … {score.high:.2f})"
-                        for score in scores
-                    ),
+                    *(score.text for score in scores),
                     " / ".join(
                         f"{spearman_brown(score.one, seeds_in_time):.2f}" for score in scores
                     ),

@@ -141,7 +141,7 @@ def test_hard_gates_work_only_within_a_quarter_of_the_untouched_loss():
     assert fails.hard_sentence().endswith(
         "on select questions no threshold reached less than 1.200 (untouched 1.000)"
     )
-    assert "may work or not" in unsure.hard_sentence()
+    assert "inconclusive (" in unsure.hard_sentence()
 
 
 def test_the_best_seed_is_chosen_on_select_questions(tiny, task):

@@ -14,6 +14,7 @@ from headatlas.checks.measure import Questions, answer
 from headatlas.checks.results import ContrastCheck
 from headatlas.checks.results.contrast import IMPOSSIBLE, Contrasted
 from headatlas.checks.results.verdict import HOLDS
+from headatlas.errors import StoreError
 from headatlas.maps import Map
 from headatlas.models.edit import Edit
 from headatlas.stats.paired_shares import paired_shares
@@ -110,7 +111,9 @@ def judged(retain_before, retain_after, forget_before, forget_after, seeds=3, nu
     return Contrasted(
         "a", "b", (), kept.before, kept.after, lost.before, lost.after, number, seeds,
         kept.before_interval, kept.after_interval, lost.before_interval, lost.after_interval,
+        prefixes=number // 2, retain_by_seed=(), forget_by_seed=(),
         retain_correlation=kept.correlation, forget_correlation=lost.correlation,
+        retain_chance=0.0, forget_chance=0.0,
     )  # fmt: skip
 
 
@@ -150,13 +153,14 @@ def test_the_summary_counts_every_verdict():
         "holds for 1 of 3 pairs that the model can do; does not hold for 1, inconclusive for 1"
     ]
     nothing = ContrastCheck("m", ("map",), (judged(0.9, 0.9, 0.05, 0),))
-    assert nothing.summary() == ["the model can do both tasks of none of these pairs"]
+    assert nothing.summary() == ["there is no pair whose two tasks the model can both do"]
     assert ContrastCheck.from_dict(json.loads(json.dumps(check.as_dict()))) == check
 
 
-def test_a_pair_stored_without_seeds_and_prefixes_is_judged_by_its_intervals():
-    """Two seeds' point values said that this holds; 41 questions cannot tell."""
+def test_a_pair_stored_without_its_prefixes_is_refused():
+    """An older version counted questions that share demonstrations as independent."""
     stored = judged(0.9, 0.6, 0.9, 0.0, number=41).as_dict()
-    new = ("prefixes", "retain_by_seed", "forget_by_seed", "retain_chance", "forget_chance")
-    old = {key: value for key, value in stored.items() if key not in new}
-    assert Contrasted.from_dict(old | {"possible": True, "holds": True}).holds is None
+    assert Contrasted.from_dict(stored).holds is None
+    del stored["prefixes"]
+    with pytest.raises(StoreError, match="of another version"):
+        Contrasted.from_dict(stored)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 
 import pytest
 import torch
@@ -13,8 +14,10 @@ import task_page
 from headatlas.errors import TaskError
 from headatlas.methods import baseline as baseline_module
 from headatlas.methods.baseline import Baseline, measure_baseline
+from headatlas.methods.endings import Answer
 from headatlas.stats.ability import Ability
 from headatlas.tasks import BUILT_IN, Example, Task, load_task
+from headatlas.tasks.forms import Form
 
 CAN_DO = [name for name in BUILT_IN if name not in ("commonsense", "english-french")]
 SAMPLE = 32
@@ -88,7 +91,7 @@ def test_what_is_at_chance_and_what_is_not_known():
         "not shown to be above chance (n = 64)",
     ]
     assert vague.warning().startswith("not shown to be above chance (n = 64) on this task")
-    by_gain = partial(of_accuracy, 1.0, 1.0, 1.0, measure="logprob")
+    by_gain = partial(of_accuracy, 1.0, 1.0, 1.0, measure="logprob", chance=0.02)
     assert by_gain(gain_low=0.25, gain_high=0.3).verdict == "can do"
     assert by_gain(gain_low=-0.1, gain_high=0.04).verdict == "at chance level"
     assert by_gain(gain_low=-0.1, gain_high=0.2).verdict.startswith("not shown")
@@ -109,7 +112,7 @@ def test_above_chance_is_not_enough():
     assert few.verdict == "above chance, but not shown to be right often enough for a map (n = 64)"
     assert few.warning().startswith(f"{few.verdict} on this task: accuracy 70%")
     assert of_accuracy(0.7, 0.6, 0.8).can_do
-    by_gain = partial(of_accuracy, 1.0, 1.0, 1.0, measure="logprob", logprob=-1.0)
+    by_gain = partial(of_accuracy, 1.0, 1.0, 1.0, measure="logprob", chance=0.02, logprob=-1.0)
     small = by_gain(shuffled_logprob=-1.1, gain_low=0.05, gain_high=0.15)
     assert small.ability is Ability.TOO_RARELY
     assert small.verdict == "above chance, but too rarely right for a map"
@@ -122,8 +125,36 @@ def test_the_stored_figures_get_their_verdicts_from_their_numbers():
         name: task_page.stored_baseline(figure).ability
         for name, figure in task_page.read_figures().items()
     }
-    others = {"commonsense": Ability.NOT_ABOVE, "english-french": Ability.TOO_RARELY}
+    others = {
+        "commonsense": Ability.NOT_ABOVE,
+        "english-french": Ability.TOO_RARELY,
+        "cognition": Ability.NOT_ABOVE,
+    }
     assert verdicts == {name: others.get(name, Ability.CAN_DO) for name in BUILT_IN}
+
+
+def test_answers_that_can_be_guessed_are_counted():
+    """Far likelier than another question's answer, but right no more often than by guessing."""
+    guessed = of_accuracy(0.12, 0.08, 0.17, chance=0.13, measure="logprob", gain_low=4.0)
+    assert not guessed.above_chance
+    assert "accuracy 12%, chance 13%" in guessed.warning()
+    assert replace(guessed, chance=0.01).can_do
+
+
+def test_questions_after_the_same_demonstrations_are_one_cluster(tiny, monkeypatch):
+    """Four prefixes of which two have all answers right are not sixteen questions, half right."""
+    numbers_seen = iter(range(100))
+
+    def answers(model, batch):
+        right = next(numbers_seen) % 2 == 0
+        return [Answer(example.question, right, -1.0, -2.0, 1) for example, _ in batch]
+
+    monkeypatch.setattr(baseline_module, "answer_endings", answers)
+    shown = measure_baseline(tiny, replace(numbers(80), form=Form("icl", 2)), limit=16)
+    alone = measure_baseline(tiny, numbers(80), limit=16)
+    assert shown.accuracy == alone.accuracy == 0.5
+    assert shown.accuracy_high - shown.accuracy_low > 0.75
+    assert alone.accuracy_high - alone.accuracy_low < 0.5
 
 
 @pytest.mark.parametrize("max_tokens", [1, 300, 800, 1500])
@@ -164,7 +195,8 @@ def test_a_stored_baseline_comes_back(tiny):
 
 def check_whole_passes(model, task):
     """Shared prefixes and shared prompts change nothing: every ending alone gives the same."""
-    batch = next(task.batches("test", 16, 0, epochs=1))[:6]
+    batches = task.batches("test", baseline_module.QUESTIONS_PER_PREFIX, 0, epochs=1)
+    batch = [example for batch in islice(batches, 2) for example in batch][:6]
     right, logprobs = [], []
     for example in batch:
         endings = example.choices or (example.target,)
@@ -228,7 +260,7 @@ def test_equal_content_under_two_names_has_the_same_baseline(tiny):
     one = measure_baseline(tiny, numbers(20), progress=told.append)
     other = measure_baseline(tiny, replace(numbers(20), name="dice"), progress=told.append)
     assert (one.task, other.task) == ("coins", "dice")
-    assert told == [one.examples, one.examples]
+    assert sum(told) == 2 * one.examples
     assert replace(other, task="coins") == one
 
 

@@ -78,8 +78,21 @@ def test_pairs_of_tasks():
         TaskPairs((one,), ())
     with pytest.raises(TaskError, match="'ab' cannot be retained and forgotten at once"):
         TaskPairs((one,), (one,))
-    with pytest.raises(HeadAtlasError, match="contrast needs a positive margin, not 0"):
-        Contrast(margin=0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"margin": 0}, "contrast needs a margin above 0, not 0"),
+        ({"max_grad_norm": -1}, "a max_grad_norm above 0, not -1"),
+        ({"beta2": 2.0}, "a beta2 of at least 0 and below 1, not 2.0"),
+        ({"regularization": float("inf")}, "a regularization above 0, not inf"),
+        ({"stop_at": -3}, "a stop_at above 0, not -3"),
+    ],
+)
+def test_settings_that_make_no_sense(settings, words):
+    with pytest.raises(HeadAtlasError, match=words):
+        Contrast(**settings)
 
 
 def test_the_published_schedule_is_the_papers():

@@ -194,11 +194,13 @@ def test_an_own_answer_begins_as_the_target_does(tiny, monkeypatch, target):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"epochs": 0}, "epochs must be a positive integer, not 0"),
-        ({"dropout": 1.0}, "dropout must be at least 0 and below 1, not 1.0"),
-        ({"learning_rate": 0.0}, "learning_rate must be positive, not 0.0"),
+        ({"epochs": 0}, "epochs of at least 1, not 0"),
+        ({"dropout": 1.0}, "a dropout of at least 0 and below 1, not 1.0"),
+        ({"learning_rate": 0.0}, "a learning_rate above 0, not 0.0"),
         ({"tokens": "x"}, "tokens must be one of first, last, content, all, not 'x'"),
-        ({"examples": 0}, "examples must be a positive integer, not 0"),
+        ({"examples": 0}, "examples of at least 1, not 0"),
+        ({"epochs": 1.5}, "epochs of at least 1, not 1.5"),
+        ({"weight_decay": -1}, "a weight_decay of at least 0, not -1"),
     ],
 )
 def test_settings_that_make_no_sense(settings, words):

@@ -55,7 +55,7 @@ def test_a_map_that_does_not_become_stable_says_so(atlas, task):
 def test_without_a_number_of_seeds_there_are_as_many_as_it_takes(atlas, task):
     gates = atlas.map(GATING, task, baseline=False, until_stable=0.55)
     assert gates.data.sizes["seed"] == 7
-    with pytest.raises(ha.HeadAtlasError, match="from 6 seeds on: give at least as many, not 3"):
+    with pytest.raises(ha.HeadAtlasError, match="needs at least 6 seeds, not 3"):
         atlas.map(GATING, task, 3, until_stable=0.9)
 
 

@@ -32,18 +32,32 @@ def test_equal_and_opposite_maps(noisy_pair):
     assert (same.spearman, same.top_overlap) == pytest.approx((1, 1))
     opposite = agreement_of(x, -x, top_k=10, draws=20)
     assert (opposite.spearman, opposite.top_overlap) == pytest.approx((-1, 0))
-    assert opposite.top_expected == pytest.approx(10 / 270)
+    assert opposite.top_p == pytest.approx(1)
 
 
 def test_the_overlap_of_the_top_heads_stands_beside_chance():
     x = np.arange(12.0).reshape(3, 4)
+    x[1] += 10  # the top four are the middle layer's first head to last
     y = x.copy()
-    y[2, 3], y[0, 0] = y[0, 0], y[2, 3]  # the largest becomes the smallest
+    y[1, 3], y[2, 3] = y[2, 3], y[1, 3]
     result = agreement_of(x, y, top_k=4, draws=20)
     assert result.top_overlap == 0.75
+    # all four heads of the middle layer against three of them: chance leaves no other number
+    assert (result.top_p, result.top_expected) == pytest.approx((1, 0.75))
+    one_layer = agreement_of(x.ravel(), y.ravel(), top_k=4, draws=20)
     # of 495 ways to draw 4 of 12 heads, 4 · 8 share three with the top four, and one shares all
-    assert result.top_p == pytest.approx(33 / 495)
+    assert (one_layer.top_p, one_layer.top_expected) == pytest.approx((33 / 495, 4 / 12))
     assert agreement_of(x, y, top_k=100, draws=20).top_k == 12
+
+
+def test_maps_that_share_their_depth_alone_do_not_share_top_heads():
+    rng = np.random.default_rng(0)
+    passed = []
+    for _ in range(200):
+        depth = rng.normal(size=(30, 1))
+        pair = (depth + rng.normal(size=(30, 9)) for _ in range(2))
+        passed.append(agreement_of(*pair, draws=2).top_p <= 0.05)
+    assert np.mean(passed) < 0.08
 
 
 def test_missing_heads_are_left_out(noisy_pair):

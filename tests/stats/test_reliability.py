@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -123,3 +125,36 @@ def test_kappa_of_a_textbook():
     ]  # fmt: skip
     labels = np.array([np.repeat(list("abcde"), row) for row in counts]).T
     assert fleiss_kappa(labels).kappa == pytest.approx(0.210, abs=0.001)
+
+
+@pytest.mark.parametrize(("circuits", "seeds"), [(2, 5), (3, 5), (3, 10), (20, 5)])
+def test_the_interval_covers_what_other_seeds_would_give(circuits, seeds):
+    """Fits end in one of several circuits, so that seeds are what differs, more than heads."""
+    rng = np.random.default_rng(0)
+    covered = []
+    for _ in range(40):
+        needed = rng.random((circuits, 270)) < 0.3
+
+        def draw(needed=needed):
+            chosen = needed[rng.integers(0, circuits, seeds)]
+            return chosen + 0.35 * rng.standard_normal((seeds, 270))
+
+        truth = np.mean([np.corrcoef(draw().mean(0), draw().mean(0))[0, 1] for _ in range(60)])
+        estimate = reproduced(draw(), draws=40)
+        covered.append(estimate.low <= truth <= estimate.high)
+    assert np.mean(covered) >= 0.85
+
+
+def test_two_measurements_have_no_interval():
+    estimate = reproduced(np.random.default_rng(0).random((2, 50)))
+    assert math.isnan(estimate.low)
+    assert "interval unknown" in estimate.text
+
+
+def test_raters_who_agree_on_strata_alone_do_not_agree():
+    """Every rater draws words anew, from a mixture that depends on the layer."""
+    rng = np.random.default_rng(0)
+    layers = np.repeat(np.arange(30), 9)
+    labels = rng.random((10, 270)) < rng.random(30)[layers]
+    assert fleiss_kappa(labels).kappa > 0.2
+    assert abs(fleiss_kappa(labels, layers).kappa) < 0.05

@@ -102,6 +102,10 @@ def untouched_pair(
         forget_before_interval=lost_interval,
         forget_after_interval=UNKNOWN,
         prefixes=min(kept_counts[1], lost_counts[1]),
+        retain_by_seed=(),
+        forget_by_seed=(),
+        retain_correlation=math.nan,
+        forget_correlation=math.nan,
         retain_chance=most_common_share(retain),
         forget_chance=most_common_share(forget),
     )

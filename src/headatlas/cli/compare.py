@@ -27,11 +27,12 @@ def compare(
       headatlas compare atlas
     """
     with given.stored_atlas(folder) as atlas:
-        if map_name and len(map_name) < 2:
+        names = list(dict.fromkeys(atlas.store.find(name) for name in map_name or atlas.names))
+        if map_name and len(names) < 2:
             raise ha.HeadAtlasError(
                 f"a comparison needs two maps: choose from {', '.join(atlas.names)}."
             )
-        maps = [atlas.load(name) for name in map_name or atlas.names]
+        maps = [atlas.load(name) for name in names]
         if len(maps) < 2:
             raise ha.HeadAtlasError(
                 f"there is one map in {folder}, {maps[0].name}: nothing to compare."
@@ -44,6 +45,8 @@ def compare(
                 if map_name:
                     raise
                 note(f"{one.name} and {other.name} are not compared: {error}")
+        if not comparisons:
+            raise ha.HeadAtlasError(f"no two maps in {folder} can be compared.")
         atlas.save_figures(*comparisons)
     for comparison in comparisons:
         show_comparison(comparison)
@@ -55,13 +58,22 @@ def show_comparison(comparison: ha.Comparison) -> None:
     first = comparison.rows[0]
     title = (
         f"{comparison.task}: rank correlation over {first.heads} heads (95 %; within layers), and "
-        f"the share of the {first.top_k} most important heads that both have (chance "
-        f"{first.top_expected:.0%}). Ceiling: the correlation of maps that differ in noise alone; "
-        "no noise: the correlation divided by it"
+        f"the share of the {first.top_k} most important heads that both have (in brackets by "
+        "chance, with as many in every layer). Ceiling: the correlation of maps that differ in "
+        "noise alone; disattenuated: the correlation divided by it"
     )
     say(title)
     functions = ["function"] if first.function else []
-    columns = (*functions, "maps", "correlation", "95 %", "ceiling", "no noise", "in layers", "top")
+    columns = (
+        *functions,
+        "maps",
+        "correlation",
+        "95 %",
+        "ceiling",
+        "disattenuated",
+        "in layers",
+        "top",
+    )
     shown = table(*columns, left=("function", "maps"))
     for row in comparison.rows:
         shown.add_row(
@@ -72,7 +84,7 @@ def show_comparison(comparison: ha.Comparison) -> None:
             _number(row.ceiling),
             _number(row.disattenuated),
             _number(row.within),
-            f"{row.top_overlap:.0%}",
+            f"{row.top_overlap:.0%} ({row.top_expected:.0%})",
         )
     stdout.print(shown)
 

@@ -67,7 +67,7 @@ def export(
                 f"--map from {', '.join(head_map.name for head_map in maps)}."
             )
         exported = atlas.export(maps[0], out, gates=gates.value, hard=hard, seed=seed, task=subject)
-    show_held_out(subject.name, exported.held_out)
+    show_held_out(str(maps[0].provenance["task"]), exported.held_out)
     for row in exported.held_out:
         if row.thresholds:
             say(row.hard_sentence())

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.progress import (
     BarColumn,
@@ -136,7 +136,7 @@ class _Work:
     """
 
     begun: float
-    found: int
+    known: int
     progress: ha.Progress
 
     def line(self) -> str:
@@ -147,14 +147,22 @@ class _Work:
             return f"{progress.work}: {duration(seconds)} so far{words}"
         total = max(progress.total, progress.done)
         left = "time left unknown"
-        if computed := progress.done - self.found:
+        if computed := progress.done - self.known:
             left = f"{duration(seconds / computed * (total - progress.done))} left"
         return f"{progress.work}: {progress.done} of {total}, {left}{words}"
 
 
+class PlainTable(Table):
+    """A table whose cells are printed as they are: brackets in a user's names are no markup."""
+
+    def add_row(self, *cells: RenderableType | None, **settings: Any) -> None:
+        plain = (escape(cell) if isinstance(cell, str) else cell for cell in cells)
+        super().add_row(*plain, **settings)
+
+
 def table(*columns: str, left: Iterable[str] = ()) -> Table:
     """A plain table: words in `left` columns, which wrap on a narrow screen; else numbers."""
-    made = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    made = PlainTable(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for column in columns:
         words = column in left
         made.add_column(column, justify="left" if words else "right", no_wrap=not words)

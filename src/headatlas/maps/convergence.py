@@ -24,6 +24,12 @@ of the published schedule has (500 updates at 0.3 on average)."""
 PUBLISHED_LEARNING_RATE = (0.5, 0.1)
 """That of pushed fits, for maps that do not state theirs."""
 
+SYMBOLS = {"free": "G", "plus": "G⁺", "minus": "G⁻"}
+"""What the fits are called, by stage."""
+
+END_UPDATES = 10
+"""Updates at the end of a fit over which its loss is averaged."""
+
 SETTLED = 0.6
 """The share of a fit in which λ falls to its own value; drift is measured after it."""
 
@@ -44,7 +50,7 @@ class FitConvergence:
 
 def fit_convergence(head_map: Map) -> dict[str, FitConvergence]:
     """How the pushed fits of a map ended; empty if the map has no path."""
-    if "gate_path" not in head_map.data:
+    if not has_path(head_map):
         return {}
     fits = {}
     for stage in ("plus", "minus"):
@@ -64,6 +70,31 @@ def fit_convergence(head_map: Map) -> dict[str, FitConvergence]:
             moved=float(np.nanmean(moved)),
         )
     return fits
+
+
+def end_losses(head_map: Map) -> dict[str, FloatArray]:
+    """The training loss at the end of every fit, by stage: one number per seed.
+
+    It is the mean of the last `END_UPDATES` updates, since single batches differ. An aggregated map
+    has none.
+    """
+    if "loss" not in head_map.data or "stage" not in head_map.data["loss"].dims:
+        return {}
+    losses = head_map.data["loss"]
+    losses = losses if "seed" in losses.dims else losses.expand_dims("seed")
+    return {
+        str(stage): np.array([_end(fit) for fit in losses.sel(stage=stage).to_numpy()])
+        for stage in losses["stage"].to_numpy()
+    }
+
+
+def _end(losses: FloatArray) -> float:
+    return float(np.mean(losses[np.isfinite(losses)][-END_UPDATES:]))
+
+
+def has_path(head_map: Map) -> bool:
+    """Whether a map has the path of the gates of all its fits, as no selection of one has."""
+    return "gate_path" in head_map.data and "stage" in head_map["gate_path"].dims
 
 
 def _between(gates: FloatArray) -> FloatArray:

@@ -188,7 +188,7 @@ def _over_seeds(scores: xr.DataArray) -> pd.DataFrame:
     table["score"] = _at(scores.mean("seed"), table)
     table["low"], table["high"] = _bounds(score_bounds(scores), table)
     values = np.stack([_at(one, table) for one in scores.transpose("seed", ...)])  # seed head
-    table["p"] = consistency_p(values)
+    table["p"] = consistency_p(values, table["layer"].to_numpy())
     return table
 
 

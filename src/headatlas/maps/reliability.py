@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headatlas.maps.convergence import FitConvergence, fit_convergence
+from headatlas.maps.convergence import (
+    SYMBOLS,
+    FitConvergence,
+    end_losses,
+    fit_convergence,
+    has_path,
+)
 from headatlas.maps.map import HEAD_DIMS
 from headatlas.maps.roles import SCORES, require_gating, roles
 from headatlas.stats.arrays import FloatArray
@@ -38,10 +44,13 @@ class Reliability:
     """What a gating map's own seeds and fits say about it.
 
     `scores`: how far F, N and R reproduce between seeds. `roles`: agreement of the roles of two
-    seeds beside chance (Fleiss' kappa). `fits`: per pushed fit (`plus`, `minus`) the gates that are
-    undecided or held, and how far they moved in the last quarter. `from_start`: correlation of each
+    seeds beside chance within layers (Fleiss' kappa). `fits`: per pushed fit (`plus`, `minus`) the
+    gates that are undecided or held, and how far they moved in the last quarter. `losses`: the
+    loss at the end of each fit on its training questions, mean over seeds; `free_above` is the
+    number of seeds whose free fit ended above a pushed one, and so short of its optimum.
+    `from_start`: correlation of each
     score with the first gates, mean over seeds; `start_share`: the share of the difference between
-    seeds in F that goes linearly with a head's own first gate. The rest comes from the data, from
+    seeds in F that a head's own first gate explains linearly. The rest comes from the data, from
     other heads' first gates, and from which of several circuits a fit ends in.
     """
 
@@ -51,6 +60,8 @@ class Reliability:
     fits: dict[str, FitConvergence] = field(default_factory=dict)
     from_start: dict[str, float] = field(default_factory=dict)
     start_share: float = float("nan")
+    losses: dict[str, float] = field(default_factory=dict)
+    free_above: int = 0
 
     @property
     def undecided(self) -> float:
@@ -60,7 +71,8 @@ class Reliability:
     @property
     def start_correlation(self) -> float:
         """Correlation of F or N with the first gates, whichever is larger in size."""
-        return max((abs(self.from_start.get(name, 0.0)) for name in MIN_RELIABILITY), default=0.0)
+        known = [abs(self.from_start.get(name, 0.0)) for name in MIN_RELIABILITY]
+        return max((size for size in known if not np.isnan(size)), default=0.0)
 
     @property
     def meaningless(self) -> bool:
@@ -79,7 +91,7 @@ class Reliability:
         """What says that the fits had not converged; empty if they had."""
         limits = self._limits_exceeded()
         if self.meaningless:
-            return [f"roles mean nothing yet: gates have hardly left their start ({limits})"]
+            return [f"roles mean nothing yet: gates are still near their first values ({limits})"]
         return [] if self.converged else [f"not converged: {limits}"]
 
     @property
@@ -118,10 +130,7 @@ class Reliability:
         """What is known, in plain words with figures."""
         lines = []
         if self.seeds > 1:
-            parts = [
-                f"{name} {score.mean_map:.2f} ({score.low:.2f} … {score.high:.2f})"
-                for name, score in self.scores.items()
-            ]
+            parts = [f"{name} {score.text}" for name, score in self.scores.items()]
             lines.append(f"reliability of the mean over {self.seeds} seeds: {', '.join(parts)}")
             lines.append(
                 f"two seeds give a head the same role in {self.roles.agreement:.0%} of cases; "
@@ -139,7 +148,7 @@ class Reliability:
                 if np.isnan(self.start_share)
                 else (
                     f"; {self.start_share:.0%} of the difference between seeds in facilitation "
-                    "goes linearly with a head's own first gate"
+                    "is explained linearly by a head's own first gate"
                 )
             )
             facilitation, interference = (self.from_start[name] for name in MIN_RELIABILITY)
@@ -147,7 +156,18 @@ class Reliability:
                 f"correlation with the first gates: facilitation {facilitation:.2f}, interference "
                 f"{interference:.2f}{share}"
             )
+        if self.losses:
+            ends = ", ".join(f"{SYMBOLS[stage]} {loss:.2f}" for stage, loss in self.losses.items())
+            words = "training loss at the end of fits (nats per token)"
+            lines.append(f"{words}: {ends}{self._short()}")
         return lines
+
+    def _short(self) -> str:
+        """What a free fit above a pushed one means: the free one had not reached its optimum."""
+        if not self.free_above:
+            return ""
+        seeds = f"{self.free_above} of {self.seeds} seeds"
+        return f"; in {seeds} G ended above G⁺ or G⁻, short of its optimum (roles come from those)"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, as a map's provenance keeps it."""
@@ -163,6 +183,8 @@ class Reliability:
             fits={name: FitConvergence(**fields) for name, fields in stored["fits"].items()},
             from_start=stored["from_start"],
             start_share=stored["start_share"],
+            losses=stored.get("losses", {}),
+            free_above=stored.get("free_above", 0),
         )
 
 
@@ -181,14 +203,25 @@ def reliability(head_map: Map) -> Reliability:
     words = roles(head_map, None).transpose("seed", *HEAD_DIMS).to_numpy()
     exists = (words != "").all(0)
     from_start, start_share = _start_dependence(head_map, values)
+    losses = end_losses(head_map)
     return Reliability(
         seeds=int(head_map.data.sizes["seed"]),
         scores={name: reproduced(by_seed) for name, by_seed in values.items()},
-        roles=fleiss_kappa(words[:, exists]),
+        roles=fleiss_kappa(words[:, exists], np.nonzero(exists)[0]),
         fits=fit_convergence(head_map),
         from_start=from_start,
         start_share=start_share,
+        losses={stage: float(np.mean(by_seed)) for stage, by_seed in losses.items()},
+        free_above=_free_above(losses),
     )
+
+
+def _free_above(losses: dict[str, FloatArray]) -> int:
+    """In how many seeds the free fit ended with a higher loss than one of the pushed fits."""
+    if "free" not in losses:
+        return 0
+    pushed = np.min([by_seed for stage, by_seed in losses.items() if stage != "free"], axis=0)
+    return int((losses["free"] > pushed).sum())
 
 
 def _by_seed(head_map: Map, name: str) -> FloatArray:
@@ -200,7 +233,7 @@ def _by_seed(head_map: Map, name: str) -> FloatArray:
 
 def _first_gates(head_map: Map) -> FloatArray | None:
     """The gates that the fits started from: seed × head."""
-    if "gate_path" not in head_map.data:
+    if not has_path(head_map):
         return None
     first = head_map["gate_path"].sel(stage="free").isel(point=0)
     flat = first.transpose("seed", *HEAD_DIMS).to_numpy().reshape(first.sizes["seed"], -1)
@@ -215,17 +248,23 @@ def _start_dependence(
     if start is None:
         return {}, float("nan")
     from_start = {
-        name: float(np.mean([_correlation(*pair) for pair in zip(start, by_seed, strict=True)]))
+        name: _mean_of_known([_correlation(*pair) for pair in zip(start, by_seed, strict=True)])
         for name, by_seed in values.items()
     }
     return from_start, _share_of_start(start, values["facilitation"])
 
 
 def _share_of_start(start: FloatArray, score: FloatArray) -> float:
-    """The share of the difference between seeds that goes linearly with their first gates."""
+    """The share of the difference between seeds that their first gates explain linearly."""
     if len(start) < 2:
         return float("nan")
     return _correlation((start - start.mean(0)).ravel(), (score - score.mean(0)).ravel()) ** 2
+
+
+def _mean_of_known(values: list[float]) -> float:
+    """The mean without NaNs: a seed whose score is the same for all heads has no correlation."""
+    known = [value for value in values if not np.isnan(value)]
+    return float(np.mean(known)) if known else float("nan")
 
 
 def _correlation(x: FloatArray, y: FloatArray) -> float:

@@ -93,6 +93,20 @@ def unstable_heads(scores: Map, threshold: float = THRESHOLD) -> list[tuple[int,
     ]
 
 
+def unstable_by_chance(scores: Map, threshold: float = THRESHOLD) -> float:
+    """How many heads would be unstable if seeds had nothing in common but how many heads of each
+    layer have which role."""
+    require_gating(scores, threshold)
+    names = ("facilitation", "interference")
+    values = [scores[name].transpose("seed", "layer", "head").to_numpy() for name in names]
+    exists = np.isfinite(values[0]).all(0)
+    heads = exists.sum(1)
+    f, n = ((v >= threshold) & exists for v in values)
+    f, n = ((above.sum(2) / np.maximum(heads, 1)) for above in (f, n & ~f))  # seed × layer
+    none_f, none_n, neither = (1 - f).prod(0), (1 - n).prod(0), (1 - f - n).prod(0)
+    return float(((1 - none_f - none_n + neither) * heads).sum())
+
+
 def role_overlap(one: xr.DataArray, other: xr.DataArray, threshold: float = THRESHOLD) -> Overlap:
     """Overlap of the heads for which two scores (layer × head) reach the threshold.
 

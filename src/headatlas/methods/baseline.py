@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,12 +26,16 @@ if TYPE_CHECKING:
     from headatlas.models.model import Model
     from headatlas.tasks import Example, Task
 
-BATCH_SIZE = 16
-"""Questions that share one prefix."""
+QUESTIONS_PER_PREFIX = 4
+"""Questions that follow the same demonstrations: few, since they are not independent."""
 
 QUESTIONS, TOKENS = 64, 40_000
 """How many questions, and about how many tokens, decide whether a map warns that the model may not
 be able to do its task."""
+
+GUESSABLE = 0.1
+"""From this share of questions on that one answer fits, right answers are counted: where answers
+can be guessed, being likelier than another question's answer does not show that one is known."""
 
 ACCURACY_MARGIN, GAIN_MARGIN = 0.05, 0.05
 """Equivalence margins: a task is at chance level if its interval ends within this much of chance
@@ -51,7 +55,8 @@ class Baseline:
     or, without choices, exactly what the model would say. `chance` is what guessing reaches: one of
     the choices, or always the most common target. `gain` is how much likelier the targets
     are than shuffled targets of other examples (of the same function, where there are functions).
-    Intervals count examples of one question as one cluster.
+    Intervals count examples of one question, and questions after the same demonstrations, as one
+    cluster.
 
     >>> measure_baseline(model, task).accuracy_low  # doctest: +SKIP
     0.61
@@ -77,9 +82,15 @@ class Baseline:
         return self.logprob - self.shuffled_logprob
 
     @property
+    def by_gain(self) -> bool:
+        """Whether the gain decides what the model can do, and not the accuracy: for tasks that say
+        so, unless an answer is so common that it can be guessed."""
+        return self.measure == "logprob" and self.chance < GUESSABLE
+
+    @property
     def ability(self) -> Ability:
         """What the model can do, by the task's own measure; see `headatlas.stats.ability`."""
-        if self.measure == "logprob":
+        if self.by_gain:
             return ability_by_gain(self.gain_low)
         return ability_by_accuracy(self.accuracy_low, self.chance)
 
@@ -98,7 +109,7 @@ class Baseline:
         """Whether the model is shown to be no better than chance, within a small margin."""
         if self.above_chance:
             return False
-        if self.measure == "logprob":
+        if self.by_gain:
             return self.gain_high <= GAIN_MARGIN
         return self.accuracy_high <= self.chance + ACCURACY_MARGIN
 
@@ -107,7 +118,7 @@ class Baseline:
         """Whether the model is above chance by too little; not only the lower bound is small."""
         if self.ability is not Ability.TOO_RARELY:
             return False
-        if self.measure == "logprob":
+        if self.by_gain:
             return self.gain < GAIN_ROOM
         return self.accuracy < self.chance + ACCURACY_ROOM
 
@@ -120,7 +131,7 @@ class Baseline:
             unclear = f"{UNCLEAR} (n = {self.examples})"
             return self.ability.value if self.too_rarely_right else unclear
         if self.at_chance:
-            below = self.accuracy_high < self.chance if self.measure == "accuracy" else False
+            below = not self.by_gain and self.accuracy_high < self.chance
             return "below chance" if below else "at chance level"
         return f"not shown to be above chance (n = {self.examples})"
 
@@ -128,7 +139,7 @@ class Baseline:
         """What every map of the task should say, unless the model can do it."""
         if self.can_do:
             return None
-        if self.measure == "logprob":
+        if self.by_gain:
             evidence = f"targets are {self.gain:+.2f} nats per token likelier than shuffled ones"
         else:
             evidence = f"accuracy {self.accuracy:.0%}, chance {self.chance:.0%}"
@@ -183,18 +194,20 @@ def _measure(
     max_tokens: int | None,
     progress: Progress | None,
 ) -> Baseline:
-    batches = list(_take(task.batches(split, BATCH_SIZE, seed, epochs=1), limit))
+    batches = list(_take(task.batches(split, QUESTIONS_PER_PREFIX, seed, epochs=1), limit))
     everything = [example for batch in batches for example in batch]
     controls = iter(_shuffle(everything, random.Random(f"{task.hash} {seed} shuffled")))
     all_answers: list[Answer] = []
+    prefixes: list[str] = []
     examples: list[Example] = []
     tokens = 0
-    for batch in batches:
+    for number, batch in enumerate(batches):
         if max_tokens is not None and tokens >= max_tokens:
             break
         used = batch if max_tokens is None else _within(model, batch, max_tokens - tokens)
         answers = answer_endings(model, [(example, next(controls)) for example in used])
         all_answers += answers
+        prefixes += [str(number)] * len(answers)
         examples += used
         tokens += sum(answer.tokens for answer in answers)
         if progress is not None:
@@ -205,11 +218,13 @@ def _measure(
         progress(len(everything) - len(examples))
     if not all_answers:
         raise TaskError(f"no question of '{task.name}' fits the context of {model.spec.name}.")
-    questions = [answer.question for answer in all_answers]
+    groupings = [[answer.question for answer in all_answers]]
+    if task.form.shots:
+        groupings.append(prefixes)
     right = np.array([answer.right for answer in all_answers], float)
     gains = np.array([answer.logprob - answer.shuffled for answer in all_answers])
-    low, high = clustered_share_interval(right, questions)
-    gain_low, gain_high = mean_interval(gains, questions)
+    low, high = _widest(clustered_share_interval(right, clusters) for clusters in groupings)
+    gain_low, gain_high = _widest(mean_interval(gains, clusters) for clusters in groupings)
     return Baseline(
         task=task.name,
         task_hash=task.hash,
@@ -225,6 +240,13 @@ def _measure(
         gain_low=gain_low,
         gain_high=gain_high,
     )
+
+
+def _widest(intervals: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    """From the lowest lower bound to the highest upper one: examples may fall into clusters in more
+    than one way."""
+    lows, highs = zip(*intervals, strict=True)
+    return min(lows), max(highs)
 
 
 def _take(batches: Iterator[list[Example]], limit: int | None) -> Iterator[list[Example]]:

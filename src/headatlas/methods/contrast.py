@@ -10,20 +10,23 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headatlas.errors import DivergedError, HeadAtlasError
+from headatlas.errors import DivergedError
 from headatlas.maps import Map
 from headatlas.methods.choosing import choose_gates
 from headatlas.methods.encoding import EncodedBatches
 from headatlas.methods.fitting import (
     FitSettings,
-    check_counts,
-    check_first_gates,
-    check_learning_rate,
     existing_heads,
     first_theta,
     fit_gates,
 )
 from headatlas.methods.method import Inputs, Method, Part, Report, provenance, verified_coordinates
+from headatlas.methods.settings import (
+    check_counts,
+    check_first_gates,
+    check_learning_rate,
+    check_numbers,
+)
 from headatlas.models.edit import Edit
 from headatlas.tasks.pairs import TaskPairs
 
@@ -69,11 +72,15 @@ class Contrast(Method[TaskPairs]):
         check_counts(self.name, steps=self.steps, batch_size=self.batch_size)
         check_learning_rate(self.learning_rate)
         check_first_gates(self.initial)
-        for name in ("margin", "regularization", "clamp"):
-            if not getattr(self, name) > 0:
-                raise HeadAtlasError(
-                    f"contrast needs a positive {name}, not {getattr(self, name)}."
-                )
+        check_numbers(
+            self.name,
+            margin=self.margin,
+            regularization=self.regularization,
+            clamp=self.clamp,
+            max_grad_norm=self.max_grad_norm,
+            stop_at=self.stop_at,
+        )
+        check_numbers(self.name, below=1, least_allowed=True, beta2=self.beta2)
 
     @classmethod
     def published(cls, **changes: Any) -> Contrast:
@@ -95,8 +102,8 @@ class Contrast(Method[TaskPairs]):
 
     def check(self, model: Model, task: TaskPairs, seeds: int = 1) -> list[str]:
         for pair in task.for_tokenizer(model.tokenizer):
-            for each in pair:
-                EncodedBatches(model, each, self.batch_size, 0)[0]
+            for side in pair:
+                EncodedBatches(model, side, self.batch_size, 0)[0]
         return []
 
     def run(
@@ -113,7 +120,7 @@ class Contrast(Method[TaskPairs]):
         coordinates = verified_coordinates(model, seed)
         task = task.for_tokenizer(model.tokenizer)
         pairs = [
-            tuple(EncodedBatches(model, each, self.batch_size, seed) for each in pair)
+            tuple(EncodedBatches(model, side, self.batch_size, seed) for side in pair)
             for pair in task
         ]
         exists = existing_heads(model.spec)

@@ -6,14 +6,13 @@ import hashlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headatlas.errors import DivergedError, HeadAtlasError
+from headatlas.errors import DivergedError
 from headatlas.maps.convergence import SETTLED
 from headatlas.models.spec import ModelSpec
 
@@ -24,8 +23,6 @@ DIVERGED = 5.0
 """Nats above its start at which a loss, averaged over `SMOOTHED` updates, counts as diverged."""
 
 SMOOTHED = 10
-
-HIGHEST = 100.0
 
 Loss = Callable[[Tensor, int], Tensor]
 """The loss of a gate matrix (layer × head) at an update, without the regularization."""
@@ -66,36 +63,6 @@ class FitSettings:
         """λ of an update."""
         left = max(0.0, 1 - step / (SETTLED * self.steps))
         return float(self.regularization * self.annealing**left)
-
-
-def check_learning_rate(rates: Any) -> None:
-    """Raise unless it is a pair (start, end) of sensible learning rates."""
-    check_pair("learning rate", rates, "(start, end), such as (0.3, 0.05)")
-
-
-def check_pair(name: str, numbers: Any, words: str) -> None:
-    """Raise unless it is a pair of numbers above 0 and at most `HIGHEST`."""
-    pair = isinstance(numbers, tuple | list) and len(numbers) == 2
-    if not pair or not all(isinstance(number, int | float) for number in numbers):
-        raise HeadAtlasError(f"{name}: a pair {words}, not {numbers!r}.")
-    for number in numbers:
-        if not 0 < number <= HIGHEST:
-            raise HeadAtlasError(f"{name}: above 0 and at most {HIGHEST:g}, not {number}.")
-
-
-def check_first_gates(initial: Any) -> None:
-    """Raise unless it is a range in [0, 1] that first gates can be drawn from."""
-    pair = isinstance(initial, tuple | list) and len(initial) == 2
-    if not pair or not 0 <= initial[0] < initial[1] <= 1:
-        raise HeadAtlasError(f"first gates are drawn from a range in [0, 1], not {initial!r}.")
-
-
-def check_counts(method: str, **counts: Any) -> None:
-    """Raise unless every number given is a positive integer."""
-    for name, value in counts.items():
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        if not (whole and value >= 1):
-            raise HeadAtlasError(f"{method} needs {name} of at least 1, not {value!r}.")
 
 
 @dataclass(frozen=True)

@@ -11,20 +11,24 @@ from torch import Tensor
 
 from headatlas.errors import DivergedError, HeadAtlasError
 from headatlas.maps import Map
+from headatlas.maps.convergence import SYMBOLS
 from headatlas.methods.encoding import EncodedBatches, encode_examples
 from headatlas.methods.fitting import (
     FitSettings,
     Fitted,
-    check_counts,
-    check_first_gates,
-    check_learning_rate,
-    check_pair,
     existing_heads,
     first_theta,
     fit_gates,
 )
 from headatlas.methods.method import Inputs, Method, Part, Report, provenance, verified_coordinates
 from headatlas.methods.replacement import check_replacement, replacement_vectors
+from headatlas.methods.settings import (
+    check_counts,
+    check_first_gates,
+    check_learning_rate,
+    check_numbers,
+    check_pair,
+)
 from headatlas.models.edit import Edit
 from headatlas.tasks import Task
 
@@ -32,7 +36,6 @@ if TYPE_CHECKING:
     from headatlas.models.model import Model
 
 STAGES = ("free", "plus", "minus")
-SYMBOLS = {"free": "G", "plus": "G⁺", "minus": "G⁻"}
 VARIED = ("both", "start", "data")
 LENGTHS_CHECKED = 256
 """Training examples whose length is checked before the work begins."""
@@ -94,20 +97,18 @@ class Gating(Method[Task]):
         check_counts(self.name, steps=self.steps, batch_size=self.batch_size, **given)
         check_learning_rate(self.learning_rate)
         check_learning_rate(self.pushed_learning_rate)
-        if not 0 <= self.beta2 < 1:
-            raise HeadAtlasError(f"beta2 must be in [0, 1), not {self.beta2}.")
-        if not 0 < self.regularization < float("inf"):
-            raise HeadAtlasError(
-                f"the regularization λ must be positive, not {self.regularization}: it is used "
-                "with both signs."
-            )
-        for name in ("clamp", "max_grad_norm", "resolution"):
-            if (value := getattr(self, name)) is not None and not 0 < value < float("inf"):
-                raise HeadAtlasError(f"gating needs a positive {name}, not {value}.")
+        check_numbers(self.name, below=1, least_allowed=True, beta2=self.beta2)
+        check_numbers(
+            self.name,
+            regularization=self.regularization,
+            clamp=self.clamp,
+            max_grad_norm=self.max_grad_norm,
+            resolution=self.resolution,
+        )
         check_first_gates(self.initial)
         check_pair("annealing", self.annealing, "(G⁺, G⁻), such as (3, 10)")
         if self.varied not in VARIED:
-            raise HeadAtlasError(f"seeds vary in {', '.join(VARIED)}, not in {self.varied!r}.")
+            raise HeadAtlasError(f"varied must be one of {', '.join(VARIED)}, not {self.varied!r}.")
         check_replacement(self.replacement)
 
     @classmethod

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from headatlas.errors import HeadAtlasError
 from headatlas.maps import Map
 from headatlas.methods.features import SPLITS_READ, Features, Reading, read_features
 from headatlas.methods.function_names import feature_functions, task_functions
@@ -21,6 +20,7 @@ from headatlas.methods.importances import (
 )
 from headatlas.methods.method import Inputs, Method, Part, Report, provenance, verified_coordinates
 from headatlas.methods.probe import LabelledFeatures, Probe, fit_probe, labelled_features
+from headatlas.methods.settings import check_counts, check_numbers
 from headatlas.tasks import Task
 
 if TYPE_CHECKING:
@@ -65,13 +65,17 @@ class Probing(Method[Task]):
     subject: ClassVar[type] = Task
 
     def __post_init__(self) -> None:
-        for name in ("projection_dim", "hidden_dim", "epochs", "batch_size", "permutations"):
-            if (value := getattr(self, name)) < 1:
-                raise HeadAtlasError(f"{name} must be a positive integer, not {value!r}.")
-        if not 0 <= self.dropout < 1:
-            raise HeadAtlasError(f"dropout must be at least 0 and below 1, not {self.dropout}.")
-        if not self.learning_rate > 0:
-            raise HeadAtlasError(f"learning_rate must be positive, not {self.learning_rate}.")
+        check_counts(
+            self.name,
+            projection_dim=self.projection_dim,
+            hidden_dim=self.hidden_dim,
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            permutations=self.permutations,
+        )
+        check_numbers(self.name, below=1, least_allowed=True, dropout=self.dropout)
+        check_numbers(self.name, learning_rate=self.learning_rate)
+        check_numbers(self.name, least_allowed=True, weight_decay=self.weight_decay)
         self.reading()
 
     def reading(self) -> Reading:

@@ -18,6 +18,7 @@ from headatlas.methods.answer_tokens import CHOICES, positions_read
 from headatlas.methods.encoding import encode_fitting
 from headatlas.methods.method import Inputs, Method, Part, Report, provenance, verified_coordinates
 from headatlas.methods.own_answers import own_answers
+from headatlas.methods.settings import check_counts
 from headatlas.models.run.reading import read_heads_and_stream
 from headatlas.models.run.stream import stream_depths
 from headatlas.models.tokens import group_by_prefix
@@ -69,8 +70,8 @@ class Reading(Method[Task]):
             raise HeadAtlasError(
                 f"answers must be one of {', '.join(ANSWERS)}, not {self.answers!r}."
             )
-        if self.examples is not None and self.examples < 1:
-            raise HeadAtlasError(f"examples must be a positive integer, not {self.examples!r}.")
+        if self.examples is not None:
+            check_counts("probing", examples=self.examples)
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Reading:

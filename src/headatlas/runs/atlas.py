@@ -234,7 +234,7 @@ class Atlas:
 
     def task_of(self, head_map: Map, task: TaskLike | None = None) -> Task:
         """The task that a map was made from: the given one, or a built-in one of its name."""
-        given = [] if task is None else [self._task(task)]
+        given = None if task is None else self._task(task)
         return task_of(head_map, self.model_of(head_map), given)
 
     # -- checks ----------------------------------------------------------------------------------

@@ -76,7 +76,7 @@ def contrast(
     work = [
         fit_and_test for group in groups for fit_and_test in fits_and_tests(group, leave_one_out)
     ]
-    names, contrasts = [], []
+    names, contrasts, diverged = [], [], 0
     for pairs, tested in work:
         if leave_one_out and not (before := _untouched(atlas, pairs, *tested[0])).possible:
             contrasts.append(before)
@@ -85,6 +85,7 @@ def contrast(
             gates = atlas.map(method, pairs, seeds)
         except DivergedError as error:
             logger.warning("%s", error)
+            diverged += 1
             continue
         names.append(gates.name)
         subject = {"map": gates.name, "map_hash": gates.digest, "version": VERSION}
@@ -93,12 +94,11 @@ def contrast(
             for kept, lost in tested:
                 contrasts.append(_tested(atlas, gates, pairs, kept, lost, keep))
                 step(1, f"{kept.name} and {lost.name}")
-    if not contrasts:
+    if not names and diverged:
         raise DivergedError("every contrast diverged: a lower learning rate may help.")
     if not names:
         raise HeadAtlasError(
-            "the model can do both tasks of none of these pairs: there is nothing to keep or to "
-            "forget."
+            "there is no pair whose two tasks the model can both do: nothing to keep or to forget."
         )
     result = ContrastCheck(atlas.model.spec.name, tuple(names), tuple(contrasts))
     atlas.store.write_json(f"checks/{result.file_name}.contrast.json", result.as_dict())
@@ -110,7 +110,7 @@ def _untouched(atlas: Atlas, pairs: TaskPairs, kept: Task, lost: Task) -> Contra
     model = atlas.model
 
     def measure() -> dict[str, Any]:
-        with tracked(atlas.progress, f"can it do {kept.name} and {lost.name}?"):
+        with tracked(atlas.progress, f"baseline of {kept.name} and {lost.name}"):
             return untouched_pair(model, kept, lost, []).as_dict()
 
     subject = {"model_hash": model.fingerprint, "version": VERSION, "pair": [kept.hash, lost.hash]}

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headatlas.checks.kinds import CHECKS
 from headatlas.checks.results import RESULTS, Result
 from headatlas.errors import HeadAtlasError, PlotError, StoreError
 from headatlas.maps import Map
@@ -56,9 +57,11 @@ def draw_stored(
 def stored_results(store: Store, maps: Mapping[str, Map]) -> dict[str, Result]:
     """The results of checks in the folder, by the name of their file.
 
-    Damaged results, and those of a map that has changed since, are left out with a note.
+    Damaged results, those of another version, and those of a map that has changed since are left
+    out with a note.
     """
     results = {}
+    versions = {check.result.kind: check.version for check in CHECKS.values()}
     for path in sorted((store.folder / "checks").glob("[!.]*.json")):
         content = store.read_json(f"checks/{path.name}")
         if content is None or content.get("kind") not in RESULTS:
@@ -67,6 +70,10 @@ def stored_results(store: Store, maps: Mapping[str, Map]) -> dict[str, Result]:
         checked = maps.get(str(about.get("map"))) if isinstance(about, dict) else None
         if checked is not None and checked.digest != about.get("map_hash"):
             logger.warning("%s is left out: its map has changed since.", path.name)
+            continue
+        version = versions.get(content["kind"])
+        if version is not None and version != about.get("version"):
+            logger.warning("%s is left out: it is of another version. Check again.", path.name)
             continue
         try:
             results[path.stem] = RESULTS[content["kind"]].from_dict(content)

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headatlas.checks.gating.gates import HARD, gate_matrix, seeds_of
-from headatlas.checks.gating.held_out import best_seed, held_out
+from headatlas.checks.gating.held_out import best_seed, held_out, passes_of
 from headatlas.checks.results.gating import HeldOut
 from headatlas.errors import HeadAtlasError
+from headatlas.maps.convergence import SYMBOLS
 from headatlas.maps.roles import is_gating
 from headatlas.models.load.export import check_new_folder, export_model
 from headatlas.runs.model_card import write_card
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from headatlas.models.model import Model
     from headatlas.tasks import Task
 
-GATES = {"plus": "G⁺", "minus": "G⁻", "free": "G"}
 TEST_QUESTIONS = 64
 
 
@@ -43,8 +43,8 @@ def check_export(head_map: Map, folder: str | Path, gates: str, seed: int | None
     if not is_gating(head_map):
         method = head_map.provenance.get("method", "another method")
         raise HeadAtlasError(f"only gating maps can be exported, and this is a map of {method}.")
-    if gates not in GATES:
-        raise HeadAtlasError(f"no gates '{gates}': there are {', '.join(GATES)}.")
+    if gates not in SYMBOLS:
+        raise HeadAtlasError(f"no gates '{gates}': there are {', '.join(SYMBOLS)}.")
     if head_map.provenance["settings"]["replacement"] != "zero":
         raise HeadAtlasError(
             "these gates were learned with mean replacement, which adds a constant that weights "
@@ -70,15 +70,17 @@ def export_gates(
 
     Hard gates are cut at the threshold that is best on `select`.
     """
-    name = GATES[gates] + (HARD if hard else "")
+    name = SYMBOLS[gates] + (HARD if hard else "")
     seeds = seeds_of(head_map)
     how = "as requested"
-    if seed is None:
-        how = "the best one on the selection questions" if len(seeds) > 1 else "the only one"
-        with tracked(progress, "choosing a seed", len(seeds)) as step:
+    if seed is None and len(seeds) == 1:
+        (seed,), how = seeds, "the only one"
+    elif seed is None:
+        how = "the best one on the selection questions"
+        with tracked(progress, "choosing a seed", len(seeds) * passes_of(name)) as step:
             seed = best_seed(model, task, head_map, name, report=step)
     chosen = head_map.sel(seed=[seed])
-    with tracked(progress, "test questions", 1) as step:
+    with tracked(progress, "test questions", passes_of(name)) as step:
         rows = held_out(model, task, chosen, names=(name,), limit=TEST_QUESTIONS, report=step)
     with tracked(progress, f"writing {folder}"):
         (threshold,) = rows[-1].thresholds if hard else (0.5,)

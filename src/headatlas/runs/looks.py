@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 
 class Looks:
-    """The looks at a map so far: the number of questions of each, and the map's digest.
+    """The looks at a map so far: of each the number of questions, the map's digest, and the
+    version of the check, since a check that judges by other rules looks again.
 
     A map with one more seed has nearly the same data, so that its check is one more look. Looks are
     kept among the units of the store; `stored` is what the stored result of this map is about, and
@@ -26,6 +27,7 @@ class Looks:
         self, store: Store, head_map: Map, check: CheckKind, stored: About | None = None
     ) -> None:
         self._store, self._stored, self._digest = store, stored, head_map.digest
+        self._version = check.version
         subject = [head_map.name, check.result.kind]
         digest = hashlib.sha256(json.dumps(subject).encode()).hexdigest()[:20]
         self._path = f"units/{digest}-looks.json"
@@ -44,7 +46,7 @@ class Looks:
             self._store.write_json(self._path, {"looks": [*looks, look]})
 
     def _look(self, questions: int) -> list[int | str]:
-        return [questions, self._digest]
+        return [questions, self._digest, self._version]
 
     def _all(self) -> list[list[int | str]]:
         content = self._store.read_json(self._path) or {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -63,25 +62,25 @@ class ModelSource:
         return model
 
 
-def task_of(head_map: Map, model: Model, tasks: Sequence[Task]) -> Task:
-    """The task that a map was made from: among the given ones, or a built-in one.
+def task_of(head_map: Map, model: Model, given: Task | None = None) -> Task:
+    """The task that a map was made from: the given one, or the built-in one of its name.
 
-    Raises `TaskError` if it is not at hand, or if its questions have changed.
+    Raises `TaskError` if it is not at hand, or if its questions are not those of the map.
     """
     facts = head_map.provenance
     name = str(facts["task"])
-    candidates = [task for task in tasks if task.name == name]
-    if not candidates:
-        try:
-            candidates = [load_task(name)]
-        except TaskError:
-            raise TaskError(
-                f"the map of '{name}' was made from a file: give its path with --task (task=)."
-            ) from None
-    for candidate in candidates:
-        task = candidate.for_tokenizer(model.tokenizer)
-        if task.hash == facts["task_hash"]:
-            return replace(task, name=name)
+    try:
+        task = (given or load_task(name)).for_tokenizer(model.tokenizer)
+    except TaskError:
+        if given is not None:
+            raise
+        raise TaskError(
+            f"the map of '{name}' was made from a file: give its path with --task (task=)."
+        ) from None
+    if task.hash == facts["task_hash"]:
+        return replace(task, name=name)
+    if task.name != name:
+        raise TaskError(f"this map was made from the task '{name}', not from '{task.name}'.")
     raise TaskError(
         f"the questions of '{name}' have changed since this map was made: use the original file, "
         "or compute the map again."

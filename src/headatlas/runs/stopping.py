@@ -45,8 +45,8 @@ class StoppingRule:
             raise HeadAtlasError(f"the time must be positive, not {self.seconds} s.")
         if self.stable is not None and self.seeds is not None and self.seeds < STABLE_SEEDS:
             raise HeadAtlasError(
-                f"a map can be stable from {STABLE_SEEDS} seeds on: give at least as many, not "
-                f"{self.seeds}, or none."
+                f"until_stable needs at least {STABLE_SEEDS} seeds, not {self.seeds}; without a "
+                f"number of seeds it takes up to {MOST_SEEDS}."
             )
 
     @property

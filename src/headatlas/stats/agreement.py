@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,8 @@ class Agreement:
     """Agreement over the heads that both maps have, with a bootstrap interval over layers.
 
     `top_overlap` is the share of the `top_k` largest heads that both maps have in common;
-    `top_expected` is what chance gives, `top_p` how often chance gives as much.
+    `top_expected` is what chance gives, `top_p` how often chance gives as much. Chance leaves every
+    map its number of top heads in each layer: depth alone is no agreement on heads.
     """
 
     heads: int
@@ -54,15 +56,18 @@ def agreement_of(
     top_k = min(top_k, len(x))
     indices = resampled_heads(known, draws=draws, seed=seed)
     resampled = _correlations(x[indices], y[indices])
-    overlap = _top_overlap(x, y, top_k)
+    top_x, top_y = _is_top(x, top_k), _is_top(y, top_k)
+    shared = int((top_x & top_y).sum())
+    layers = np.nonzero(known)[0] if known.ndim > 1 else np.zeros(len(x), int)
+    chance = _chance_of_overlap(top_x, top_y, layers)
     return Agreement(
         heads=len(x),
         spearman=spearman(x, y),
         spearman_interval=percentiles(resampled, level),
         top_k=top_k,
-        top_overlap=overlap,
-        top_p=_chance_of_overlap(round(overlap * top_k), top_k, len(x)),
-        top_expected=top_k / len(x),
+        top_overlap=shared / top_k,
+        top_p=float(chance[shared:].sum()),
+        top_expected=float(chance @ np.arange(len(chance))) / top_k,
     )
 
 
@@ -103,14 +108,26 @@ def percentiles(sampled: FloatArray, level: float) -> Interval:
     return float(lower), float(upper)
 
 
-def _top_overlap(x: FloatArray, y: FloatArray, k: int) -> float:
-    top_x = np.argsort(-x, kind="stable")[:k]
-    top_y = np.argsort(-y, kind="stable")[:k]
-    return len(np.intersect1d(top_x, top_y)) / k
+def _is_top(values: FloatArray, k: int) -> NDArray[np.bool_]:
+    """Which heads are among the k largest."""
+    top = np.zeros(len(values), bool)
+    top[np.argsort(-values, kind="stable")[:k]] = True
+    return top
 
 
-def _chance_of_overlap(shared: int, k: int, heads: int) -> float:
-    """How often two random sets of k heads share at least as many (hypergeometric)."""
+def _chance_of_overlap(
+    one: NDArray[np.bool_], other: NDArray[np.bool_], layers: NDArray[np.integer[Any]]
+) -> FloatArray:
+    """The probability of every number of heads in common; sets keep their numbers per layer."""
     from scipy.stats import hypergeom
 
-    return float(hypergeom.sf(shared - 1, heads, k, k))
+    chance = np.ones(1)
+    for layer in np.unique(layers):
+        own = layers == layer
+        first, second = int(one[own].sum()), int(other[own].sum())
+        if first and second:
+            counts = np.arange(min(first, second) + 1)
+            chance = np.convolve(chance, hypergeom.pmf(counts, own.sum(), first, second))
+    whole = np.zeros(int(one.sum()) + 1)
+    whole[: len(chance)] = chance[: len(whole)]
+    return whole

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from headatlas.stats.arrays import FloatArray
 
@@ -22,19 +25,35 @@ def max_null_p(observed: FloatArray, null: FloatArray) -> FloatArray:
     return np.asarray((1 + beaten) / (1 + len(null)))
 
 
-def consistency_p(scores: FloatArray, *, permutations: int = 1000, seed: int = 0) -> FloatArray:
-    """Does a head score high in seed after seed, more than any head would by chance?
+def consistency_p(
+    scores: FloatArray,
+    layers: NDArray[np.integer[Any]],
+    *,
+    permutations: int = 1000,
+    seed: int = 0,
+) -> FloatArray:
+    """Does a head score high in seed after seed, more than any head of its layer by chance?
 
-    `scores` is seed × head. Heads are shuffled within every seed; a head's mean over seeds must
-    beat the largest mean of all shuffled heads, so the p-values are corrected for the number of
-    heads. With one seed there is no p-value (NaN).
+    `scores` is seed × head, `layers` has the layer of every head. Heads are shuffled within every
+    seed and layer, since scores that depend on the layer alone say nothing about a head. What a
+    head's mean over seeds has above its layer's must beat the largest such excess of all shuffled
+    heads, so the p-values are corrected for the number of heads. With one seed, or for a head that
+    is alone in its layer, there is no p-value (NaN).
     """
     seeds, heads = scores.shape
     if seeds < 2:
         return np.full(heads, np.nan)
     rng = np.random.default_rng(seed)
-    observed = scores.mean(0)
-    beaten = np.zeros(heads)
-    for _ in range(permutations):
-        beaten += rng.permuted(scores, axis=1).mean(0).max() >= observed
-    return np.asarray((1 + beaten) / (1 + permutations))
+    members = [np.flatnonzero(layers == layer) for layer in np.unique(layers)]
+    above_layer = scores.astype(np.float64)
+    for own in members:
+        above_layer[:, own] -= above_layer[:, own].mean(1, keepdims=True)
+    observed = above_layer.mean(0)
+    largest = np.full(permutations, -np.inf)
+    for own in members:
+        repeated = np.broadcast_to(above_layer[:, own], (permutations, seeds, len(own)))
+        shuffled = rng.permuted(repeated, axis=2).mean(1).max(1)
+        largest = np.maximum(largest, shuffled)
+    p = (1 + (largest[:, None] >= observed - 1e-12).sum(0)) / (1 + permutations)
+    alone = np.array([len(own) == 1 for own in members])[np.unique(layers, return_inverse=True)[1]]
+    return np.asarray(np.where(alone, np.nan, p))

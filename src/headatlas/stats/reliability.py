@@ -22,13 +22,25 @@ class Reproduced:
 
     `mean_map` is the correlation between halves of the measurements, over all ways to divide them
     (`MOST_DIVISIONS` random ones if there are more), stepped up to their whole number (Spearman and
-    Brown); `low` and `high` its 95 % bootstrap interval over heads. NaN with a single measurement.
+    Brown); `low` and `high` its 95 % interval over heads and measurements. NaN with a single
+    measurement; the interval also with two.
     """
 
     one: float
     mean_map: float
     low: float
     high: float
+
+    @property
+    def text(self) -> str:
+        """The reliability of the mean with its interval.
+
+        >>> Reproduced(0.5, 0.83, 0.7, 0.91).text
+        '0.83 (0.70 … 0.91)'
+        """
+        if math.isnan(self.low):
+            return f"{self.mean_map:.2f} (interval unknown)"
+        return f"{self.mean_map:.2f} ({self.low:.2f} … {self.high:.2f})"
 
 
 @dataclass(frozen=True)
@@ -96,17 +108,38 @@ def _without_noise(one: FloatArray, other: FloatArray) -> float:
 
 
 def reproduced(values: FloatArray, *, draws: int = DRAWS, seed: int = 0) -> Reproduced:
-    """The reliability of measurements × heads."""
+    """The reliability of measurements × heads.
+
+    The interval has two variances, both of Fisher's z: a bootstrap's over heads, and a jackknife's
+    over the measurements, which may fall into groups, such as circuits.
+    """
+    from scipy.stats import t
+
     if len(values) < 2:
-        return Reproduced(float("nan"), float("nan"), float("nan"), float("nan"))
+        return Reproduced(math.nan, math.nan, math.nan, math.nan)
     count, heads = values.shape
     halves = divisions(count)
     rng = np.random.default_rng(seed)
     mean_map = _mean_map(values, halves)
-    sampled = [_mean_map(values[:, rng.integers(0, heads, heads)], halves) for _ in range(draws)]
-    known = [value for value in sampled if not math.isnan(value)] or [math.nan]
-    low, high = np.quantile(known, [0.025, 0.975], method="inverted_cdf")
-    return Reproduced(spearman_brown(mean_map, 1 / count), mean_map, float(low), float(high))
+    one = spearman_brown(mean_map, 1 / count)
+    if count < 3 or math.isnan(mean_map):
+        return Reproduced(one, mean_map, math.nan, math.nan)
+    over_heads = [_mean_map(values[:, rng.integers(0, heads, heads)], halves) for _ in range(draws)]
+    fewer = divisions(count - 1)
+    without = [_mean_map(np.delete(values, k, 0), fewer) for k in range(count)]
+    stepped = [spearman_brown(value, count / (count - 1)) for value in without]
+    resampled = _fisher_z(over_heads)
+    parts = [
+        (float(np.var(resampled[np.isfinite(resampled)])), heads - 1.0),
+        ((count - 1) * float(np.var(_fisher_z(stepped))), count - 1.0),
+    ]
+    half_width = float(t.ppf(0.975, welch_df(parts))) * math.sqrt(sum(part[0] for part in parts))
+    middle = float(_fisher_z(mean_map))
+    return Reproduced(one, mean_map, math.tanh(middle - half_width), math.tanh(middle + half_width))
+
+
+def _fisher_z(correlations: Any) -> FloatArray:
+    return np.asarray(np.arctanh(np.clip(correlations, -0.9999, 0.9999)))
 
 
 def divisions(count: int) -> tuple[FloatArray, FloatArray]:
@@ -143,8 +176,11 @@ def _mean_map(values: FloatArray, halves: tuple[FloatArray, FloatArray]) -> floa
     return spearman_brown(correlation, len(values) / float(one[0].sum()))
 
 
-def fleiss_kappa(labels: np.ndarray[Any, Any]) -> Kappa:
+def fleiss_kappa(labels: np.ndarray[Any, Any], strata: np.ndarray[Any, Any] | None = None) -> Kappa:
     """Agreement of raters × subjects on words.
+
+    With `strata`, one number per subject, chance draws words from the subject's own stratum: heads
+    of one layer, so that raters who agree on layers alone do not agree on heads.
 
     >>> fleiss_kappa(np.array([["a", "b"], ["a", "b"]])).kappa
     1.0
@@ -154,6 +190,12 @@ def fleiss_kappa(labels: np.ndarray[Any, Any]) -> Kappa:
         return Kappa(float("nan"), float("nan"), float("nan"))
     counts = np.stack([(labels == word).sum(0) for word in np.unique(labels)])
     agreement = float(((counts**2).sum(0) - raters).mean() / (raters * (raters - 1)))
-    chance = float(((counts.sum(1) / labels.size) ** 2).sum())
+    members = [np.ones(labels.shape[1], bool)]
+    if strata is not None:
+        members = [strata == stratum for stratum in np.unique(strata)]
+    by_stratum = [
+        ((counts[:, own].sum(1) / (raters * own.sum())) ** 2).sum() * own.mean() for own in members
+    ]
+    chance = float(sum(by_stratum))
     kappa = (agreement - chance) / (1 - chance) if chance < 1 else float("nan")
     return Kappa(agreement, chance, kappa)

@@ -48,7 +48,7 @@ class Example:
             )
         for choice in self.choices:
             _require_text("choice", choice)
-        object.__setattr__(self, "choices", tuple(self.choices))
+        object.__setattr__(self, "choices", tuple(dict.fromkeys(self.choices)))
         if self.choices and self.target not in self.choices:
             raise TaskError(f"the target {self.target!r} is not among the choices {self.choices}.")
         if not isinstance(self.metadata, Mapping):

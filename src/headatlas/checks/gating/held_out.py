@@ -49,10 +49,14 @@ SELECT_QUESTIONS = 16
 """`select` questions on which the thresholds of a seed are compared."""
 
 
+def passes_of(name: str) -> int:
+    """How often `held_out` and `best_seed` report for gates of a seed."""
+    return 1 + name.endswith(HARD) * len(THRESHOLDS)
+
+
 def held_out_passes(gates: Map) -> int:
-    """How often `held_out` reports, at most."""
-    hard = sum(name.endswith(HARD) for name in NAMES)
-    return int(gates.data.sizes["seed"]) * (len(NAMES) + hard * len(THRESHOLDS))
+    """How often `held_out` reports."""
+    return int(gates.data.sizes["seed"]) * sum(map(passes_of, NAMES))
 
 
 @dataclass(frozen=True)
@@ -178,7 +182,7 @@ def best_seed(
     for seed in seeds_of(gates):
         vectors = closed_head_vectors(model, task, gates, seed)
         hard = name.endswith(HARD)
-        threshold = best_threshold(model, task, gates, name, seed)[0] if hard else 0.5
+        threshold = best_threshold(model, task, gates, name, seed, report)[0] if hard else 0.5
         answers = answer(model, questions, gate_matrix(gates, name, seed, threshold), vectors)
         losses[seed] = -float(answers.logprob.mean())
         report(1, f"seed {seed}")

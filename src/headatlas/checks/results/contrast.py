@@ -43,13 +43,13 @@ class Contrasted(Result):
     retain_after_interval: Interval
     forget_before_interval: Interval
     forget_after_interval: Interval
-    prefixes: int | None = None
-    retain_by_seed: tuple[float, ...] = ()
-    forget_by_seed: tuple[float, ...] = ()
-    retain_correlation: float = 0.0
-    forget_correlation: float = 0.0
-    retain_chance: float = 0.0
-    forget_chance: float = 0.0
+    prefixes: int
+    retain_by_seed: tuple[float, ...]
+    forget_by_seed: tuple[float, ...]
+    retain_correlation: float
+    forget_correlation: float
+    retain_chance: float
+    forget_chance: float
 
     @property
     def possible(self) -> bool:
@@ -118,7 +118,7 @@ class ContrastCheck(Result):
         """How many of the pairs that the model can do hold, how many do not, and what is open."""
         possible = [pair.holds for pair in self.contrasts if pair.possible]
         if not possible:
-            return ["the model can do both tasks of none of these pairs"]
+            return ["there is no pair whose two tasks the model can both do"]
         return [
             f"holds for {possible.count(True)} of {len(possible)} pairs that the model can do; "
             f"does not hold for {possible.count(False)}, inconclusive for "

@@ -27,11 +27,11 @@ def harmless_bound(untouched: float, gain: float = nan) -> float:
 
 
 EXPECTED = {
-    "facilitation": "falls, and more than with random heads of neither role",
-    "interference": "rises, and more than with random heads of neither role",
-    "irrelevance": "stays within the harmless bound",
+    "facilitation": "fall, and by more than with matched random heads",
+    "interference": "rise, and by more than with matched random heads",
+    "irrelevance": "stay within the harmless bound, and not with matched random heads",
 }
-"""What log P(target) does for a true map when the heads of a score are switched off."""
+"""What log P(target) should do for a true map when the heads of a score are switched off."""
 
 NOT_RELIABLE = "the map is not reliable"
 
@@ -93,7 +93,7 @@ class HeldOut:
             True: f"works ({losses}; {works})",
             False: f"does NOT work ({losses}; {works}): on select questions no threshold reached "
             f"less than {self.select_loss:.3f} (untouched {self.select_untouched:.3f})",
-            None: f"may work or not ({losses}, change {self.low:+.3f} … {self.high:+.3f}, bound "
+            None: f"inconclusive ({losses}, change {self.low:+.3f} … {self.high:+.3f}, bound "
             f"{self.bound:+.3f}; {works})",
         }
         return f"{self.gates}, {cut}: {verdicts[self.works]}"
@@ -224,9 +224,13 @@ class GatingCheck(MapCheck):
         return [*warnings, how, *scores, *self._plus(), *hard]
 
     def _plus(self) -> list[str]:
-        words = {True: "surely lowers", False: "surely RAISES", None: "may lower or raise"}
+        words = {
+            True: "lowers the loss",
+            False: "RAISES the loss",
+            None: "is not shown to lower or raise the loss",
+        }
         return [
-            f"G⁺ {words[row.lowers]} the loss on test questions: {row.change:+.3f} "
+            f"G⁺ {words[row.lowers]} on test questions: {row.change:+.3f} "
             f"({row.low:+.3f} … {row.high:+.3f})"
             for row in self.held_out
             if row.gates == "G⁺"
@@ -234,7 +238,7 @@ class GatingCheck(MapCheck):
 
     def _sentence(self, curve: Curve) -> str:
         if not curve.count:
-            return f"toggling heads by {curve.score}: there are none"
+            return f"no head reaches the threshold of {curve.score}"
         start = f"toggling {curve.toggled:.0f} of {curve.count:.0f} heads by {curve.score}:"
         if curve.left_out:
             start = f"{start[:-1]} ({curve.left_out:.0f} have no other head to compare with):"
@@ -255,8 +259,8 @@ class GatingCheck(MapCheck):
         held = self.holds[curve.score]
         unsure = NOT_RELIABLE if self.warnings else "inconclusive"
         verdicts = {
-            True: f"{expected}, as expected of a true map",
-            False: f"NOT as expected: it {expected} for a true map",
+            True: f"holds (log P should {expected})",
+            False: f"FAILS (log P should {expected})",
             None: unsure,
         }
         return f"{start} {effects}: {verdicts[held]}"
