@@ -43,15 +43,14 @@ def contrast_section() -> list[str]:
         "## Contrast: one form kept, the other forgotten",
         text(
             "`headatlas contrast`: gates learned from other tasks and tested on one that they have "
-            "not seen; exact answers to up to "
-            f"{max(row.questions for row in found)} test questions, with 95 % intervals over "
-            f"{over}. A pair holds if the intervals show that the forgotten form loses at least "
-            "80 % of its accuracy and that the retained one keeps at least 60 %; it does not hold "
-            "if they show the opposite of one; otherwise it is inconclusive. The model can do a "
-            "form if the lower bound of its accuracy lies at least 0.1 above chance. Where all "
-            "seeds "
-            "give all or none of the answers, the interval speaks of these seeds only. The length "
-            "of the fits was chosen with these pairs in view."
+            f"not seen; exact answers to up to {max(row.questions for row in found)} test "
+            f"questions, with 95 % intervals over {over}. A pair holds if the intervals show that "
+            "the forgotten form loses at least 80 % of its accuracy and that the retained one "
+            "keeps at least 60 %; it does not hold if they show the opposite of one; otherwise it "
+            "is inconclusive. The model can do a form if the lower bound of its accuracy lies at "
+            "least 0.1 above chance. Where all seeds give all or none of the answers, the interval "
+            "speaks of these seeds only. The length of the fits was chosen with these pairs in "
+            "view."
         ),
         table(["retain", "forget", "accuracy, retained", "accuracy, forgotten", "verdict"], rows),
         text(f"{summary[0].upper()}{summary[1:]}."),

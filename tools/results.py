@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import cognition_page
+import cognition_runs
 import gating_page
 import headatlas as ha
 import seeds_section
@@ -21,7 +22,7 @@ from stored import RESULTS, atlas_of, checks_of, equal_seeds, maps_of
 
 RUNS = (*gating_page.MODELS, "default", seeds_section.RUN, "contrast", "reference")
 KEPT = ("maps/*.nc", "checks/*.json")
-PROBED = (*cognition_page.RUNS, cognition_page.SEEDS_RUN)
+PROBED = (*cognition_runs.RUNS, cognition_runs.SEEDS_RUN)
 KEPT_PROBED = ("maps/*.probing-*.nc", "checks/*.probing-*.json")
 RECORDS = ("bench.json", SCHEDULE_TIMES)
 
@@ -47,8 +48,10 @@ def draw_figures() -> None:
         folder = RESULTS / run / "figures"
         maps = equal_seeds(maps_of(run))
         ha.save_figure(draw("always-any", list(maps.values())), folder / "both.always-any.png")
-        if checks_of(run):
-            ha.save_figure(atlas_of(run).plot("toggling"), folder / "both.toggling.png")
+    for run in ("gating", "default"):
+        if (RESULTS / run).exists() and checks_of(run):
+            path = RESULTS / run / "figures" / "both.toggling.png"
+            ha.save_figure(atlas_of(run).plot("toggling"), path)
     if (RESULTS / "contrast" / "checks").exists():
         path = RESULTS / "contrast" / "figures" / "accuracy.png"
         ha.save_figure(contrasts().plot(), path)

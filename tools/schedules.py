@@ -56,7 +56,7 @@ def times(model: ha.Model, task: str) -> dict[str, dict[str, float]]:
     return {
         name: {
             "updates": method.reports({}),
-            "seconds_an_update": round(statistics.median(seconds[name][1:]), 3),
+            "seconds_per_update": round(statistics.median(seconds[name][1:]), 3),
         }
         for name, method in methods.items()
     }

@@ -43,8 +43,12 @@ def test_lines_come_without_news_and_say_how_far_and_how_long(printed):
     assert len(lines) >= 3  # the work said nothing meanwhile
 
 
-def test_a_line_comes_at_least_every_thirty_seconds():
-    assert screen.LINE_INTERVAL <= 30
+def test_names_in_brackets_are_printed_as_they_are():
+    file = io.StringIO()
+    shown = screen.table("label", "value", left=("label",))
+    shown.add_row("[/inst] [math] y", "1")
+    Console(file=file, width=80).print(shown)
+    assert "[/inst] [math] y" in file.getvalue()
 
 
 def test_work_of_unknown_length_says_how_long_it_has_taken(printed):

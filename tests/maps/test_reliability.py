@@ -148,3 +148,26 @@ def test_a_gate_is_held_only_if_its_drift_is_known_to_be_small():
     assert held[0] > 0.99
     assert held[1] == 0
     assert held[2] < 0.1
+
+
+def test_a_correlation_that_is_not_known_hides_no_other():
+    stated = reliability(fitted())
+    unknown = replace(stated, from_start={"facilitation": float("nan"), "interference": 0.95})
+    assert unknown.start_correlation == 0.95
+    assert not unknown.converged
+
+
+def test_a_free_fit_above_a_pushed_one_is_told():
+    made = fitted()
+    losses = made.data["loss"].copy()
+    losses.loc[{"stage": "free", "seed": [0, 1]}] = 3.0
+    stated = reliability(Map(made.data.assign_coords(loss=losses), made.provenance))
+    assert stated.losses == pytest.approx({"free": 2.0, "plus": 1.0, "minus": 1.0})
+    assert stated.free_above == 2
+    assert "in 2 of 4 seeds G ended above" in stated.sentences()[-1]
+    assert "ended above" not in reliability(made).sentences()[-1]
+
+
+def test_one_fit_of_a_map_is_ranked():
+    one = fitted().sel(stage="plus")
+    assert len(one.top(3)) == 3

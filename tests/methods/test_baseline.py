@@ -241,6 +241,15 @@ def test_shuffled_targets_are_of_the_same_function_and_never_the_own(tiny):
     assert _shuffle([Example("a", "b"), Example("c", "b")], Random(0)) == [None, None]
 
 
+def test_a_choice_that_is_given_twice_counts_once(tiny):
+    twice = Example("q", " x", choices=(" x", " x", " y"))
+    assert twice.choices == (" x", " y")
+    task = Task.of("t", [replace(twice, prompt=f"q{i}") for i in range(12)])
+    assert measure_baseline(tiny, task).chance == 1.0  # always the same target
+    chat = Example("q", " a", choices=(" a", "a", " b"))
+    assert len(replace(chat, target="a", choices=("a", "a", "b")).choices) == 2
+
+
 def test_chance_is_the_best_guess_without_looking(tiny):
     constant = Task.of("t", [Example(f"q{i}", " yes" if i % 4 else " no") for i in range(7)])
     assert measure_baseline(tiny, constant).chance == pytest.approx(5 / 7)

@@ -98,6 +98,7 @@ def test_settings_that_make_no_sense(settings, words):
 def test_the_published_schedule_is_the_papers():
     published = Contrast.published()
     assert (published.stop_at, published.keep_best) == (None, False)
+    assert (published.batch_size, published.initial, published.beta2) == (64, (0.0, 1.0), 0.999)
     assert (
         published.steps,
         published.learning_rate,

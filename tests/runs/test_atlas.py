@@ -163,6 +163,26 @@ def test_progress_never_falls_and_reaches_its_total(tmp_path, tiny_folder, task,
     assert all(step.total is None or step.done <= step.total for step in news)
 
 
+def test_progress_of_an_export_reaches_its_total(tmp_path, tiny_folder, task):
+    told = {}
+    atlas = ha.Atlas(
+        tmp_path / "atlas",
+        tiny_folder,
+        progress=lambda progress: told.setdefault(progress.work, []).append(progress),
+    )
+    gates = atlas.map(GATING, task, seeds=2)
+    atlas.export(gates, tmp_path / "model", hard=True, task=task)
+    for work in ("choosing a seed", "test questions"):
+        assert told[work][-1].done == told[work][0].total > 10
+
+
+def test_the_only_seed_is_exported_without_questions_to_choose_by(atlas, tmp_path):
+    rows = [ha.Example(f"What is {i}?", f" {i % 5}") for i in range(24)]
+    task = ha.Task("two", 1, "", {"train": tuple(rows[:12]), "test": tuple(rows[12:])})
+    exported = atlas.export(atlas.map(GATING, task), tmp_path / "model", task=task)
+    assert exported.seed == 0
+
+
 def test_without_a_callback_nothing_is_printed(tmp_path, tiny_folder, task, capfd):
     atlas = ha.Atlas(tmp_path / "atlas", tiny_folder, progress=None)
     atlas.map(ha.Ablation(heads=((0, 0),)), task)
@@ -241,6 +261,10 @@ def test_a_map_made_from_a_file_needs_its_task_to_be_checked(atlas, task, tmp_pa
     other = write_task(tmp_path / "sub.jsonl", count=20).rename(tmp_path / "task.jsonl")
     with pytest.raises(ha.HeadAtlasError, match="the questions of 'task' have changed since"):
         atlas.check(gates, other)
+    with pytest.raises(ha.HeadAtlasError, match="made from the task 'task', not from 'antonym'"):
+        atlas.check(gates, "antonym")
+    renamed = write_task(tmp_path / "renamed.jsonl", count=24)
+    assert atlas.task_of(gates, renamed).name == "task"  # the same questions
     effects = atlas.map(ha.Ablation(heads=((0, 0),)), task)
     with pytest.raises(ha.HeadAtlasError, match="there is no check for ablation maps"):
         atlas.check(effects)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
-from headatlas.errors import HeadAtlasError
+import headatlas as ha
+from headatlas.errors import DivergedError, HeadAtlasError
+from headatlas.runs import contrasting
 from headatlas.runs.contrasting import fits_and_tests, published_groups
 from headatlas.tasks import Example, Task
 
@@ -37,3 +41,17 @@ def test_the_published_experiment_has_both_directions_of_six_tasks():
     one, other = published_groups()
     assert [pair[::-1] for pair in one] == other
     assert len(one) == 6
+
+
+def test_what_diverged_is_not_called_impossible(tmp_path, tiny, monkeypatch):
+    """Of two pairs the model cannot do one, and the gates of the other diverge."""
+    untouched = iter([SimpleNamespace(possible=False), SimpleNamespace(possible=True)])
+    monkeypatch.setattr(contrasting, "_untouched", lambda *given: next(untouched))
+
+    def diverge(*given, **named):
+        raise DivergedError("the loss went up")
+
+    atlas = ha.Atlas(tmp_path, tiny, progress=None)
+    monkeypatch.setattr(atlas, "map", diverge)
+    with pytest.raises(DivergedError, match="every contrast diverged"):
+        contrasting.contrast(atlas, [PAIRS[:2]], ha.Contrast(), 1, leave_one_out=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -47,6 +49,15 @@ def test_a_map_that_has_grown_is_looked_at_again(store):
     looks_of(store).add(64)
     assert looks_of(store, value=0.6).number(64) == 2
     assert looks_of(store).number(64) == 1
+
+
+def test_a_check_with_other_rules_looks_again(store):
+    looks_of(store).add(64)
+    values = np.full((1, 2, 2), 0.5)
+    head_map = gating_map(values, values)
+    named = Map(head_map.data, {**head_map.provenance, "task": "t"})
+    newer = replace(CHECKS["gating"], version=CHECKS["gating"].version + 1)
+    assert Looks(store, named, newer).number(64) == 2
 
 
 def test_a_stored_result_remembers_its_look_where_the_units_are_gone(store):
