@@ -131,19 +131,21 @@ prompts.
 
 Questions are divided into four splits that have none in common: `demonstrations` are shown solved
 in prompts, `train` is for fitting, `select` for choosing heads, `test` for scoring; rewordings of
-one question stay together. All figures are from `test`, with new demonstrations for every 16
+one question stay together. All figures are from `test`, with new demonstrations for every four
 questions.
 
 *Accuracy*: how often the target is the most likely of the choices, each scored as a whole, or,
 without choices, how often the model generates the target. *Chance*: one over the number of choices,
 or the share of the most common target of the task. *log P*: mean over the tokens of a target, then
 over examples, in nats; *shuffled*: the same for the target of another question (in `cognition`, one
-of the same function). Intervals are 95 % (Wilson for shares, Student's t for means) and clustered
-by question. `math`, `syntax` and `cognition` are judged by log P against shuffled targets, since
-their answers are sentences; the others by accuracy. The model *can do* a task if the lower bound of
-its accuracy lies at least 0.1 above chance, or that of its gain at least 0.25 nats per token above
-0. The map of any other task carries a warning. A gain over another question's answer can come from
-words that are copied from the prompt; it does not show that a question was solved."""
+of the same function). Intervals are 95 % (Wilson for shares, Student's t for means), clustered by
+question or by demonstrations, whichever is wider. `math` and `syntax` are judged by log P against
+shuffled targets, since their answers are sentences; the others by accuracy, and so is `cognition`,
+where one answer fits more than a tenth of the steps and can be guessed. The model *can do* a task
+if the lower bound of its accuracy lies at least 0.1 above chance, or that of its gain at least 0.25
+nats per token above 0. The map of any other task carries a warning. A gain over another question's
+answer can come from words that are copied from the prompt; it does not show that a question was
+solved."""
 
 COLUMNS = (
     "task", *SPLITS, "accuracy", "chance", "log P", "shuffled", "gain", "verdict"

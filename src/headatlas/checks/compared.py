@@ -1,4 +1,4 @@
-"""Answers under an edit beside answers under draws of a control edit."""
+"""Answers under an edit compared with answers under draws of a control edit."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def _distance(one: float, other: float) -> float:
 
 @dataclass(frozen=True)
 class Controls:
-    """The chosen heads that are masked, those left out, and draws of random heads beside them."""
+    """The chosen heads that are masked, those left out, and draws of random heads instead."""
 
     kept: tuple[Head, ...]
     left_out: tuple[Head, ...]

@@ -34,11 +34,11 @@ def check(
 ) -> None:
     """Is a map true? Causal checks on test questions.
 
-    Gating. Toggling: heads are switched in the order of each score, starting from G⁺, and beside
-    them random heads of the same layers and of similar output size. The target's log-probability
-    should fall more than with random heads for facilitation, rise for interference and stay for
-    irrelevance. Held-out: loss under the learned gates, also made hard (0 or 1), against the
-    untouched model.
+    Gating. Toggling: heads are switched in the order of each score, starting from G⁺, and for
+    comparison random heads of the same layers and of similar output size. The target's
+    log-probability should fall more than with random heads for facilitation, rise for interference
+    and stay for irrelevance. Held-out: loss under the learned gates, also made hard (0 or 1),
+    against the untouched model.
 
     Probing. A function's heads are masked, and as many random heads of the same layers and output
     size; equally many heads of each function are masked and all functions measured; heads are
@@ -135,7 +135,7 @@ def show_masking(result: ha.FunctionCheck) -> None:
     level = result.about.percent
     say(
         f"{result.about.task}, {result.questions} test questions: change of log P (nats per token) "
-        "when the heads before a function's elbow are masked, beside the mean and the range of "
+        "when the heads before a function's elbow are masked, the mean and the range of "
         f"{result.draws} draws of random heads, matched by layer and output size; right: exact "
         "answers and their change"
     )

@@ -91,7 +91,7 @@ def probe(
 
 
 def show_report(report: ha.Result) -> None:
-    """Print the accuracy of the probe beside what needs no heads."""
+    """Print the accuracy of the probe and of what needs no heads."""
     assert isinstance(report, ha.ProbeReport)
     warnings = report.warnings()
     for line in report.summary():

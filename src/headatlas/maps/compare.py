@@ -28,7 +28,7 @@ class AgreementRow:
 
     `spearman` (95 %: `low` … `high`) is over all heads; `within` the same with every layer's mean
     subtracted, which is what is left when depth alone is not counted. `top_overlap` is the
-    share of the `top_k` most important heads that both have, beside what chance gives; `top_p` is
+    share of the `top_k` most important heads that both have, and what chance gives; `top_p` is
     how often chance gives as much.
 
     `reliability` of the two maps is known where each was measured at least twice (split halves,

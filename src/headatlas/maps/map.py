@@ -71,9 +71,9 @@ class Map:
         """A variable, or a coordinate such as `seed`, `function` or `kv_group`."""
         if name not in self.data.variables:
             have = ", ".join(map(str, self.data.data_vars))
-            beside = ", ".join(map(str, self.data.coords))
+            coordinates = ", ".join(map(str, self.data.coords))
             raise MapError(
-                f"no variable '{name}' in this map: it has {have} (coordinates {beside})."
+                f"no variable '{name}' in this map: it has {have} (coordinates {coordinates})."
             )
         return self.data[name]
 

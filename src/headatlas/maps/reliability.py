@@ -44,13 +44,13 @@ class Reliability:
     """What a gating map's own seeds and fits say about it.
 
     `scores`: how far F, N and R reproduce between seeds. `roles`: agreement of the roles of two
-    seeds beside chance within layers (Fleiss' kappa). `fits`: per pushed fit (`plus`, `minus`) the
-    gates that are undecided or held, and how far they moved in the last quarter. `losses`: the
-    loss at the end of each fit on its training questions, mean over seeds; `free_above` is the
-    number of seeds whose free fit ended above a pushed one, and so short of its optimum.
-    `from_start`: correlation of each
-    score with the first gates, mean over seeds; `start_share`: the share of the difference between
-    seeds in F that a head's own first gate explains linearly. The rest comes from the data, from
+    seeds compared with chance within layers (Fleiss' kappa). `fits`: per pushed fit (`plus`,
+    `minus`) the gates that are undecided or held, and how far they moved in the last quarter.
+    `losses`: the loss at the end of each fit on its training questions, mean over seeds;
+    `free_above` is the number of seeds whose free fit ended above a pushed one, and so short of its
+    optimum. `from_start`: correlation of each score with the first gates, mean over seeds;
+    `start_share`: the share of the difference between seeds in F that a head's own first gate
+    explains linearly. The rest comes from the data, from
     other heads' first gates, and from which of several circuits a fit ends in.
     """
 

@@ -132,8 +132,8 @@ class Probing(Method[Task]):
             return whole
 
         dims = ("function", "seed", "layer", "head")
-        beside_mean = contributions(probe, select.x, len(names), centred=True)
-        p = importance_p(beside_mean, select, self.permutations, rng)
+        centred = contributions(probe, select.x, len(names), centred=True)
+        p = importance_p(centred, select, self.permutations, rng)
         return Map.of(
             {
                 "importance": (dims, on_heads(importance_of(values, select.labels))),
@@ -152,7 +152,7 @@ class Probing(Method[Task]):
 
 @torch.no_grad()
 def _predictions(test: LabelledFeatures, probes: dict[str, Probe]) -> dict[str, Any]:
-    """What probes predict for the test examples, beside the truth and the questions."""
+    """What probes predict for the test examples, with the truth and the questions."""
     predicted = {
         name: (("seed", "test_example"), probe(test.x).argmax(-1).numpy()[None])
         for name, probe in probes.items()

@@ -23,7 +23,7 @@ HEIGHT = 0.6
 
 
 def masking(checks: Sequence[FunctionCheck]) -> Figure:
-    """Change of log P when a function's heads are masked, beside draws of random heads.
+    """Change of log P when a function's heads are masked, and of draws of random heads.
 
     A row per function, with the number of heads. The band holds all draws of random heads, a tick
     each; the bar is the interval of the difference from random heads.

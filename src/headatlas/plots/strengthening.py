@@ -19,7 +19,7 @@ RANDOM, OTHERS = "0.45", "#d55e00"
 
 
 def strengthening(checks: Sequence[FunctionCheck]) -> Figure:
-    """Change of log P when a function's heads are pushed along its direction, beside other pushes.
+    """Change of log P when a function's heads are pushed along its direction, and by other pushes.
 
     A row per function, with the number of heads. Bars are intervals over questions; the other
     pushes are as large, along random directions and along other functions' directions.

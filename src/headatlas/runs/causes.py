@@ -25,8 +25,8 @@ def compare_causes(compute: Callable[..., Map], head_map: Map, task: Task) -> Co
     """Ablation of every function's examples, and how far it agrees with the probe's importance.
 
     `compute(method, task)` gives the map of a method with the model of `head_map`. Both maps are
-    measured in halves, so that every correlation stands beside the ceiling that their reliabilities
-    set.
+    measured in halves, so that every correlation is compared with the ceiling that their
+    reliabilities set.
     """
     ablation = compute(Ablation(examples=EXAMPLES, by_function=True), task)
     return replace(compare_named(LABELS, (head_map, ablation)), maps=(head_map.name,))

@@ -15,7 +15,13 @@ from headatlas.errors import DivergedError, HeadAtlasError
 from headatlas.maps import Map
 from headatlas.maps.reliability import reliability
 from headatlas.maps.roles import is_gating
-from headatlas.methods.baseline import QUESTIONS, TOKENS, Baseline, measure_baseline
+from headatlas.methods.baseline import (
+    QUESTIONS,
+    QUESTIONS_PER_PREFIX,
+    TOKENS,
+    Baseline,
+    measure_baseline,
+)
 from headatlas.methods.method import package_versions
 from headatlas.runs.assemble import assemble
 from headatlas.runs.engine import Outcome, run_units
@@ -138,7 +144,7 @@ def kept_baseline(
     subject = {
         "model_hash": model.fingerprint,
         "task_hash": task.hash,
-        "baseline": [QUESTIONS, TOKENS],
+        "baseline": [QUESTIONS, TOKENS, QUESTIONS_PER_PREFIX],
     }
     pieces = Pieces(store, subject)
 

@@ -15,7 +15,7 @@ def max_null_p(observed: FloatArray, null: FloatArray) -> FloatArray:
 
     `observed` has one value per head, `null` one row per permutation. Each head is standardised by
     its own null distribution first, so that heads of different spread compare; a spread that is
-    rounding beside the largest does not count. The p-values are corrected for the number of heads
+    rounding next to the largest does not count. The p-values are corrected for the number of heads
     (Westfall and Young's max statistic).
     """
     middle, spread = null.mean(0), null.std(0)

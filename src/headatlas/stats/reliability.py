@@ -45,7 +45,7 @@ class Reproduced:
 
 @dataclass(frozen=True)
 class Kappa:
-    """Agreement of two raters beside what chance gives, and Fleiss' kappa."""
+    """Agreement of two raters, what chance gives, and Fleiss' kappa."""
 
     agreement: float
     chance: float

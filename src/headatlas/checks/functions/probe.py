@@ -1,4 +1,4 @@
-"""How much a probe's accuracy is worth, beside what needs no heads."""
+"""How much a probe's accuracy is worth, compared with what needs no heads."""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ Direction = Callable[[str, Sequence[Head]], Tensor]
 
 @dataclass(frozen=True)
 class Pushed:
-    """A function's steps with its heads pushed along its direction, beside random directions and
-    beside other functions' directions."""
+    """A function's steps with its heads pushed along its direction, compared with random directions
+    and with other functions' directions."""
 
     function: str
     heads: int

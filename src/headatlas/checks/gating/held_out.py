@@ -121,7 +121,7 @@ def choose_cut(
     report: Report = no_report,
     keep: Keep = compute_always,
 ) -> Cut:
-    """The best threshold of a seed's hard gates, beside the untouched model."""
+    """The best threshold of a seed's hard gates, and the untouched model's loss."""
     threshold, loss = best_threshold(model, task, gates, name, seed, report, keep)
 
     def untouched() -> float:

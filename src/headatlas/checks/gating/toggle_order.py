@@ -1,4 +1,4 @@
-"""Which heads are toggled: in the order of a score, and random others beside them."""
+"""Which heads are toggled: in the order of a score, and random others for comparison."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ToggleOrder:
         """The order of one seed's scores (layer × head); the name makes the draws repeatable.
 
         Heads with the opposite role are no controls: they move log P the other way, so that any
-        heads would look facilitating beside interfering ones.
+        heads would look facilitating next to interfering ones.
         """
         chosen = heads_by(gates[score].where(gates[score] >= THRESHOLD))
         opposite = OPPOSITE.get(score)

@@ -24,7 +24,7 @@ CLAIMS = {
 
 @dataclass(frozen=True)
 class MaskingRow:
-    """What masking a function's heads does to its own examples, beside other heads.
+    """What masking a function's heads does to its own examples, compared with other heads.
 
     `chosen` heads lie before the elbow; `heads` of them are masked, because the layers
     `short_layers` have too few others to compare with. Changes are in log P (nats per token).
@@ -127,8 +127,8 @@ class Order:
 
 @dataclass(frozen=True)
 class StrengtheningRow:
-    """What pushing a function's heads along its direction does to its examples, beside as large a
-    push of the same heads along random directions, and along other functions' directions."""
+    """What pushing a function's heads along its direction does to its examples, compared with as
+    large a push of the same heads along random directions, and along other functions' ones."""
 
     function: str
     heads: int
@@ -210,10 +210,10 @@ class FunctionCheck(MapCheck):
         assert claim is not None
         numbers = [change_text(claim.change)]
         numbers += [f"{what} {change_text(change)}" for what, change in claim.also.items()]
-        numbers += self._beside(name)
+        numbers += self._further(name)
         return f"{CLAIMS[name]}: {HOLDS[claim.holds]}, {'; '.join(numbers)}"
 
-    def _beside(self, name: str) -> Iterator[str]:
+    def _further(self, name: str) -> Iterator[str]:
         """Further facts on a claim, in a few words each."""
         if name == "masking":
             surely = sum(row.holds is True for row in self.masking)

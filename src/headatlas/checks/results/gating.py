@@ -140,7 +140,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Toggling:
-    """Toggling curves of a map beside those of matched random heads, and what they say.
+    """Toggling curves of a map and those of matched random heads, and what they say.
 
     Every seed has `questions` test questions of its own, after `prefixes` few-shot prefixes, and
     `draws` sets of random heads. `untouched` is the loss of the untouched model on these questions,
