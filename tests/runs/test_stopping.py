@@ -85,6 +85,11 @@ def test_the_lower_bounds_of_both_scores_count():
     assert not StoppingRule(stable=0.5).is_stable(gating_map(same, noise))
 
 
+def test_a_time_alone_is_no_limit_of_seeds(atlas, task):
+    several = atlas.map(GATING, task, baseline=False, seconds=10.0)
+    assert several.data.sizes["seed"] > 1
+
+
 @pytest.mark.parametrize("wrong", [{"until_stable": 1.0}, {"until_stable": 0}, {"seconds": 0}])
 def test_rules_that_make_no_sense_are_refused(atlas, task, wrong):
     with pytest.raises(ha.HeadAtlasError):

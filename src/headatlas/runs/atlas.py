@@ -120,10 +120,10 @@ class Atlas:
         """The map of a task: units that are in the folder are used, what is missing is computed.
 
         Seeds 0 to `seeds` − 1 are in the map (one unless given), and any further ones that are
-        finished already. A gating map may end with fewer: `until_stable` (at most 40 seeds) once
-        the reliability of its mean over seeds is reached, `seconds` before a seed that would take
-        longer. The `baseline` (what the untouched
-        model scores on the task) tells whether the map warns of a task that the model cannot do.
+        finished already. A gating map may end with fewer: `until_stable` once the reliability of
+        its mean over seeds is reached, `seconds` before a seed that would take longer; with either,
+        `seeds` are 40 unless given. The `baseline` (what the untouched model scores on the task)
+        tells whether the map warns of a task that the model cannot do.
         Writes the map, a table of its heads, and `run.json`.
         """
         if isinstance(method, type) or not callable(getattr(method, "run", None)):

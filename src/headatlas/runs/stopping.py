@@ -25,9 +25,9 @@ class StoppingRule:
     """When a run ends before its last seed.
 
     `stable`: facilitation and interference of the mean map reproduce at least so well, by the lower
-    end of their 95 % intervals over heads, from `STABLE_SEEDS` seeds on. The intervals allow for
-    neither other seeds nor a look after every seed: with fewer seeds a run would often stop at a
-    lucky moment. `seconds`: no seed is begun that would end later, judged by the seeds of this run;
+    end of their 95 % intervals over heads and seeds, from `STABLE_SEEDS` seeds on. The intervals do
+    not allow for a look after every seed: with fewer seeds a run would often stop at a lucky
+    moment. `seconds`: no seed is begun that would end later, judged by the seeds of this run;
     the first is always done. `seeds`: the most, if given.
     """
 
@@ -52,9 +52,7 @@ class StoppingRule:
     @property
     def most_seeds(self) -> int:
         """The number of seeds after which a run ends in any case."""
-        if self.seeds is not None:
-            return self.seeds
-        return MOST_SEEDS if self.stable is not None else 1
+        return MOST_SEEDS if self.seeds is None else self.seeds
 
     def is_stable(self, head_map: Map | None) -> bool:
         """Whether a map reproduces as well as was asked for."""
