@@ -62,11 +62,9 @@ results: $(READY)
 	$(BIN)/headatlas check $(RESULTS)/default
 	test -z "$(GEMMA)" || $(BIN)/headatlas gate --model $(GEMMA) --task math --task syntax --seeds 5 --out $(RESULTS)/gemma
 	$(BIN)/headatlas contrast --out $(RESULTS)/contrast
-	$(BIN)/headatlas probe --causes --out $(RESULTS)/cognition
-	$(BIN)/headatlas check $(RESULTS)/cognition --task cognition
-	$(BIN)/headatlas probe --seeds 6 --out $(RESULTS)/cognition-seeds
-	test -z "$(COGQA)" || $(BIN)/headatlas probe --suite $(COGQA) --out $(RESULTS)/cogqa
-	test -z "$(COGQA)" || $(BIN)/headatlas check $(RESULTS)/cogqa --task $(COGQA) --questions 32
+	$(BIN)/headatlas probe --out $(RESULTS)/cognition
+	test -z "$(COGQA)" || $(BIN)/headatlas probe --causes --suite $(COGQA) --out $(RESULTS)/cogqa
+	test -z "$(COGQA)" || $(BIN)/headatlas check $(RESULTS)/cogqa --task $(COGQA) --questions 16
 	$(BIN)/python tools/results.py $(RESULTS)
 
 real-models: $(READY)

@@ -13,8 +13,9 @@ from cognition_checks import (
     specificity_section,
     strengthening_section,
 )
-from cognition_probe import causes_section, counts_section, probe_section, seeds_section
+from cognition_probe import causes_section, counts_section, probe_section
 from cognition_runs import Run, runs
+from headatlas.maps.functions import head_counts
 from markdown import text
 
 
@@ -48,6 +49,7 @@ def page() -> str:
     checked = any(run.check for run in runs())
     sections = {
         ability_section: True,
+        unchecked_section: True,
         claims_section: checked,
         map_section: True,
         probe_section: True,
@@ -57,7 +59,6 @@ def page() -> str:
         order_section: checked,
         strengthening_section: checked,
         causes_section: True,
-        seeds_section: True,
     }
     parts = [*start, *(part for section, there in sections.items() if there for part in section())]
     return "\n\n".join(parts) + "\n"
@@ -75,6 +76,16 @@ def ability_section() -> Iterator[str]:
             "Changes that a check measures are of the log-probability of the right answer. They "
             "say what heads do to that probability, not to steps that are solved."
         )
+
+
+def unchecked_section() -> Iterator[str]:
+    """Which maps have no causal check, and why."""
+    for run in runs():
+        if run.check is None:
+            counts = head_counts(run.head_map).values()
+            nothing = not any(count.significant for count in counts)
+            why = ": no head is shown to go with a function, so there is little to test"
+            yield text(f"The map of {run.title} has no causal check{why if nothing else ''}.")
 
 
 def accuracy_text(run: Run) -> str:

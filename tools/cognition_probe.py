@@ -6,13 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cognition_runs import SEEDS_RUN, Run, runs
+from cognition_runs import runs
 from headatlas.checks.results.probe import TEXTS
-from headatlas.maps.aggregate import next_interval
 from headatlas.maps.functions import head_counts
 from headatlas.runs.causes import EXAMPLES
 from markdown import table, text
-from stored import RESULTS
 
 
 def probe_section() -> Iterator[str]:
@@ -147,25 +145,3 @@ def causes_section() -> Iterator[str]:
 
 def _known(value: float) -> str:
     return f"{value:+.2f}" if np.isfinite(value) else "–"
-
-
-def seeds_section() -> Iterator[str]:
-    """Whether other seeds lie in the stated interval."""
-    folder = RESULTS / SEEDS_RUN
-    if not (folder / "maps").is_dir():
-        return
-    values = Run(folder, "").head_map["importance"]
-    half = values.sizes["seed"] // 2
-    bounds = next_interval(values.isel(seed=slice(0, half)))
-    later = values.isel(seed=slice(half, None))
-    exists = np.isfinite(later)
-    inside = (later >= bounds.sel(bound="lower")) & (later <= bounds.sel(bound="upper"))
-    share = float(inside.where(exists).mean())
-    first, second = (part.mean("seed") for part in (values.isel(seed=slice(0, half)), later))
-    alike = float(np.corrcoef(first.to_numpy().ravel(), second.to_numpy().ravel())[0, 1])
-    yield "## Other seeds"
-    yield text(
-        "The interval of every head and function (95 %, where the next seed is expected) from the "
-        f"first {half} seeds holds {share:.1%} of the numbers of {later.sizes['seed']} further "
-        f"seeds. The mean maps of the two halves correlate at {alike:.3f}."
-    )

@@ -12,9 +12,6 @@ from stored import RESULTS
 RUNS = {"cognition": "`cognition`", "cogqa": "CogQA"}
 
 
-SEEDS_RUN = "cognition-seeds"
-
-
 @dataclass(frozen=True)
 class Run:
     """A stored run: its map, the probe's report, the causal checks, agreement with other maps."""

@@ -22,7 +22,7 @@ from stored import RESULTS, atlas_of, checks_of, equal_seeds, maps_of
 
 RUNS = (*gating_page.MODELS, "default", seeds_section.RUN, "contrast", "reference")
 KEPT = ("maps/*.nc", "checks/*.json")
-PROBED = (*cognition_runs.RUNS, cognition_runs.SEEDS_RUN)
+PROBED = tuple(cognition_runs.RUNS)
 KEPT_PROBED = ("maps/*.probing-*.nc", "checks/*.probing-*.json")
 RECORDS = ("bench.json", SCHEDULE_TIMES)
 
