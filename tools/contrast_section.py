@@ -25,7 +25,7 @@ def _change(before: float, after: float, interval: tuple[float, float]) -> str:
 def contrast_section() -> list[str]:
     """Contrastive gating, leaving one task out."""
     check = contrasts()
-    found = check.contrasts
+    pairs = check.contrasts
     rows = [
         [
             row.retain,
@@ -34,23 +34,28 @@ def contrast_section() -> list[str]:
             _change(row.forget_before, row.forget_after, row.forget_after_interval),
             row.verdict,
         ]
-        for row in found
+        for row in pairs
     ]
-    seeds = max(row.seeds for row in found)
-    over = f"questions and {seeds} seeds" if seeds > 1 else "questions, for the gates of one seed"
+    seeds = max(row.seeds for row in pairs)
+    over = (
+        f"questions (clustered by few-shot prompt) and {seeds} seeds"
+        if seeds > 1
+        else "questions, for the gates of one seed"
+    )
     (summary,) = check.summary()
     return [
         "## Contrast: one form kept, the other forgotten",
         text(
             "`headatlas contrast`: gates learned from other tasks and tested on one that they have "
-            f"not seen; exact answers to up to {max(row.questions for row in found)} test "
+            f"not seen; exact answers to up to {max(row.questions for row in pairs)} test "
             f"questions, with 95 % intervals over {over}. A pair holds if the intervals show that "
             "the forgotten form loses at least 80 % of its accuracy and that the retained one "
             "keeps at least 60 %; it does not hold if they show the opposite of one; otherwise it "
             "is inconclusive. The model can do a form if the lower bound of its accuracy lies at "
             "least 0.1 above chance. Where all seeds give all or none of the answers, the interval "
             "speaks of these seeds only. The length of the fits was chosen with these pairs in "
-            "view."
+            "view. Verdicts are not corrected for their number, and pairs share the tasks that "
+            "gates are learned from, so that they are not independent tries."
         ),
         table(["retain", "forget", "accuracy, retained", "accuracy, forgotten", "verdict"], rows),
         text(f"{summary[0].upper()}{summary[1:]}."),
