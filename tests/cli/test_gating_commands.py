@@ -209,6 +209,10 @@ def test_leave_one_out_learns_from_the_others(headatlas, tiny_folder, tasks, tmp
         (("contrast", "--retain", "antonym", "--out", "o"), "every --retain needs a --forget"),
         (("check", "{gated}", "--task", "ioi"), "there is no gating or probing map of 'ioi' in"),
         (("check", "{gated}"), "the map of 'a' was made from a file: give its path with --task"),
+        (
+            ("compare", "{gated}", "--map", "a.gating", "--map", "a.gating"),
+            "a comparison needs two maps",
+        ),
         (("check", "{gated}", "--map", "x"), "nothing matches 'x': choose one of tiny.a.gating"),
         (
             ("export", "{gated}", "--task", "ioi", "--out", "m"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import headatlas as ha
@@ -319,3 +321,14 @@ def test_files_that_are_being_written_are_neither_maps_nor_results(atlas, task):
     assert atlas.names == [gates.name]
     assert "1 map" in repr(atlas)
     assert atlas.plot("toggling") is not None
+
+
+def test_a_result_of_another_version_is_not_drawn(atlas, task, caplog):
+    atlas.check(atlas.map(GATING, task), task, questions=4)
+    (path,) = (atlas.folder / "checks").glob("*.json")
+    content = json.loads(path.read_text())
+    content["about"]["version"] -= 1
+    path.write_text(json.dumps(content))
+    with pytest.raises(ha.HeadAtlasError, match="holds none"):
+        atlas.plot("toggling")
+    assert "it is of another version" in caplog.text
