@@ -234,7 +234,7 @@ def _measure(
         accuracy=float(right.mean()),
         accuracy_low=low,
         accuracy_high=high,
-        chance=_chance(task, examples),
+        chance=_chance(task, split),
         logprob=float(np.mean([answer.logprob for answer in all_answers])),
         shuffled_logprob=float(np.mean([answer.shuffled for answer in all_answers])),
         gain_low=gain_low,
@@ -290,11 +290,13 @@ def _shuffle(examples: Sequence[Example], rng: random.Random) -> list[str | None
     return [other(index) for index in range(len(examples))]
 
 
-def _chance(task: Task, examples: Sequence[Example]) -> float:
-    """What guessing reaches: one of the choices at random, or always the most common target."""
-    guessed = float(
-        np.mean([1 / len(example.choices) if example.choices else 0.0 for example in examples])
-    )
+def _chance(task: Task, split: str) -> float:
+    """What guessing reaches: one of the choices at random, or always the most common target.
+
+    Over the whole split, not the questions that were drawn: a task's own figure, whatever the seed.
+    """
+    choices = [example.choices for example in task.splits[split]]
+    guessed = float(np.mean([1 / len(some) if some else 0.0 for some in choices]))
     return max(most_common_share(task), guessed)
 
 
