@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import headatlas as ha
 from cognition_runs import runs
-from headatlas.checks.results.functions import change_text
+from headatlas.checks.results.functions import MaskingRow, change_text
 from headatlas.checks.results.verdict import HOLDS
 from headatlas.maps.functions import CAUSAL
 from markdown import table, text
+
+MIN_STEPS = 10
+"""Steps from which an accuracy has an interval."""
 
 CLAIMS = {
     "masking": (
@@ -47,14 +51,15 @@ def claims_section() -> Iterator[str]:
             also = "".join(
                 f"; {words} {change_text(change)}" for words, change in outcome.also.items()
             )
+            remark = _masking_remark(check) if name == "masking" else ""
             rows.append(
                 [
                     claim,
                     run.title,
                     f"**{HOLDS[outcome.holds]}**",
-                    f"{what}: {change_text(outcome.change)}{also}",
-                    f"{check.examples} steps of {check.questions} questions, {100 * check.level:g} "
-                    "%",
+                    f"{what}: {change_text(outcome.change)}{also}{remark}",
+                    f"{check.examples} steps of {check.questions} questions, look "
+                    f"{check.about.look}, {100 * check.level:g} %",
                 ]
             )
     yield text(
@@ -62,10 +67,23 @@ def claims_section() -> Iterator[str]:
         "over questions and over sets of heads: an interval also covers what other random heads, "
         "or the same sets of heads under other functions' names, might do, so that a map of random "
         "heads seldom passes. A claim *holds* if its interval lies on the claimed side of 0, *does "
-        "not hold* if on the other, and *inconclusive* if it contains 0. Order and strengthening "
-        "have several numbers: all must lie on the claimed side."
+        "not hold* if on the other, and *is inconclusive* if it contains 0. Order needs two such "
+        "numbers, the difference and the comparison on the same steps, strengthening three; such a "
+        "claim does not hold if one of them lies on the other side. The intervals of single "
+        "directions (low → high, high → low) are over questions only, and decide nothing."
     )
     yield table(["claim", "data", "on this model", "number", "from"], rows)
+
+
+def _masking_remark(check: ha.FunctionCheck) -> str:
+    """For how many functions masking shows it by itself, and how unlike the random heads are."""
+    alone = [row.function for row in check.masking if row.holds]
+    sizes = [row.size_ratio for row in check.masking]
+    which = f" ({', '.join(alone)})" if alone else ""
+    return (
+        f"; shown for {len(alone)} of {len(check.masking)} functions alone{which}; random heads "
+        f"write {min(sizes):.0%} to {max(sizes):.0%} as much"
+    )
 
 
 def masking_section() -> Iterator[str]:
@@ -81,7 +99,9 @@ def masking_section() -> Iterator[str]:
         "functions. Where a few heads matter very much, random heads that hold one of them pass a "
         "single row more often than the level says, so trust the pooled claim first. *Shuffled*: "
         "own heads minus as many heads of a probe that learned shuffled labels, over questions. "
-        "Accuracy: answers given exactly."
+        "Accuracy: answers given exactly, and how masking own and random heads changes that; the "
+        f"interval is of the difference, and left out under {MIN_STEPS} steps. A star in the "
+        "figure of the map comes from the corrected verdict in the last column."
     )
     for run in runs():
         if not (check := run.check):
@@ -95,20 +115,31 @@ def masking_section() -> Iterator[str]:
                 f"{row.size_ratio:.2f}",
                 change_text(row.difference),
                 change_text(row.over_shuffled) if row.over_shuffled else "",
-                f"{row.accuracy:.0%}: {row.accuracy_change.mean:+.0%}, random "
-                f"{row.accuracy_control:+.0%} ({row.accuracy_difference.low:+.0%} … "
-                f"{row.accuracy_difference.high:+.0%})",
+                str(row.examples),
+                _accuracy(row),
                 CAUSAL[row.holds],
             ]
             for row in check.masking
         ]
         yield f"{run.title}, {check.questions} questions, {check.draws} draws (their range):"
         columns = ["function", "heads", "change", "random heads", "size", "difference"]
-        yield table([*columns, "shuffled", "accuracy", ""], rows)
+        yield table([*columns, "shuffled", "steps", "accuracy", "shown"], rows)
         for row in check.masking:
             if row.shortfall:
                 yield f"{row.function}: {row.shortfall}."
         yield f"![Masking, {run.folder.name}]({run.folder.name}/figures/masking.png)"
+
+
+def _accuracy(row: MaskingRow) -> str:
+    """The accuracy of a function's steps, and how masking changes it."""
+    difference = row.accuracy_difference
+    words = (
+        f"{row.accuracy:.0%}: own {row.accuracy_change.mean:+.0%}, random "
+        f"{row.accuracy_control:+.0%}, difference {difference.mean:+.0%}"
+    )
+    if row.examples < MIN_STEPS:
+        return words
+    return f"{words} ({max(difference.low, -1):+.0%} … {min(difference.high, 1):+.0%})"
 
 
 def specificity_section() -> Iterator[str]:
@@ -130,8 +161,9 @@ def specificity_section() -> Iterator[str]:
         yield text(
             f"{run.title}, {specificity.heads} heads each: own heads harm most for "
             f"{specificity.most} of {len(specificity.functions)} functions (chance 1, p = "
-            f"{specificity.p_most:.2g}); their mean advantage has p = {specificity.p:.2g}. Ranks "
-            f"of own heads: {ranks}."
+            f"{specificity.p_most:.2g}); their mean advantage has p = {specificity.p:.2g}, "
+            "one-sided and for these questions (the interval of claim 2 also allows for other "
+            f"questions, and decides). Ranks of own heads: {ranks}."
         )
         yield f"![Specificity, {run.folder.name}]({run.folder.name}/figures/specificity.png)"
 
@@ -181,8 +213,8 @@ def strengthening_section() -> Iterator[str]:
             [
                 row.function,
                 change_text(row.change),
-                f"{row.over_random.mean:+.3f}",
-                f"{row.over_others.mean:+.3f}" if row.over_others else "",
+                change_text(row.over_random),
+                change_text(row.over_others) if row.over_others else "",
                 f"{row.accuracy:.0%}: {row.accuracy_change.mean:+.0%}",
             ]
             for row in strengthening.rows

@@ -21,11 +21,11 @@ def probe_section() -> Iterator[str]:
         "the probe's states may hold: the prompt, the last step, the answer, or all of it; the "
         "*strongest* is the one with the highest accuracy on these very test questions, so that "
         "the choice favours text. *Embeddings* and *residual stream* are linear probes of the same "
-        "tokens, before the first layer and after some; what they reach needs no look at single "
-        "heads (the probe of heads has a hidden layer, so that it may reach more for that alone). "
-        "*Number and length of the step* say where in its question a step stands; the gain over "
-        "*shuffled labels* is the probe's selectivity. Every row is judged for itself, at 95 % and "
-        "without a correction for their number."
+        "tokens, before the first layer and after some of the layers; what they reach needs no "
+        "look at single heads (the probe of heads has a hidden layer, so that it may reach more "
+        "for that alone). *Number and length of the step* say where in its question a step stands; "
+        "the gain over *shuffled labels* is the probe's selectivity. Every row is judged for "
+        "itself, at 95 % and without a correction for their number."
     )
     for run in runs():
         report = run.report
@@ -56,15 +56,15 @@ def counts_section() -> Iterator[str]:
     """How many heads count, by both rules."""
     yield "## How many heads count?"
     yield text(
-        "*Elbow*: heads before the bend of the sorted curve, as published, where it gives under 7 "
-        "% of the heads for every function. The bend of one curve hangs on its two ends, so the "
-        "median over 200 maps is taken whose seeds and questions are drawn again, and in brackets "
-        "where 95 % of them have it. *Beyond chance*: heads whose activations, counted from their "
-        "mean, go with the labels in every seed, more than labels shuffled within questions let "
-        "any head (p ≤ 0.05, corrected for the number of heads). The elbow always finds heads, "
-        "also where chance would do as well. The test is a weak one: it has the `select` steps "
-        "alone, a few dozen of a function, and asks for all seeds; that no head passes does not "
-        "show that none tells the function."
+        "*Elbow*: heads before the bend of the sorted curve, as in the paper, which reports under "
+        "7 % of the heads for every function. The bend of one curve depends on its two ends, so "
+        "the median over 200 maps is taken whose seeds and questions are drawn again, and in "
+        "brackets where 95 % of them have it. *Beyond chance*: heads whose activations, counted "
+        "from their mean, are associated with the labels in every seed, more than labels shuffled "
+        "within questions let any head (p ≤ 0.05, corrected for the number of heads). The elbow "
+        "always finds heads, also where chance would do as well. The test is a weak one: it has "
+        "the `select` steps alone, a few dozen of a function, and asks for all seeds; that no head "
+        "passes does not show that none distinguishes the function."
     )
     for run in runs():
         head_map = run.head_map

@@ -9,6 +9,7 @@ import numpy as np
 
 import headatlas as ha
 from contrast_section import contrast_section
+from headatlas.checks.gating.held_out import SELECT_QUESTIONS
 from headatlas.maps.published import PUBLISHED
 from headatlas.maps.reliability import reliability
 from headatlas.maps.roles import (
@@ -21,6 +22,7 @@ from headatlas.maps.roles import (
     unstable_heads,
 )
 from headatlas.plots.captions import schedule_text
+from headatlas.stats.intervals import Change
 from markdown import table, text
 from schedule_section import SCHEDULE_TIMES, schedule_section
 from seeds_section import seeds_section
@@ -31,6 +33,9 @@ MODELS = {"gating": "SmolLM2-135M", "gemma": "Gemma-3-270M"}
 """The models whose maps stand beside the published ones, by run."""
 
 LETTERS = {"facilitation": "F", "interference": "N", "irrelevance": "R"}
+WIDER = 1.5
+"""How much wider intervals are made to see which verdicts would not survive."""
+
 VERDICTS = {True: "yes", False: "no", None: "inconclusive"}
 
 
@@ -50,10 +55,11 @@ def page() -> str:
         if any((RESULTS / path).exists() for path in needed)
     ]
     start = [
-        "# Gating on the embedded model",
+        "# Gating on real models",
         text(
-            "What causal head gating finds on SmolLM2-135M-Instruct (30 layers × 9 heads) with two "
-            "CPU cores. Written by `tools/results.py` from the maps and checks stored beside this "
+            "What causal head gating finds on the embedded model, SmolLM2-135M-Instruct (30 layers "
+            "× 9 heads), and where it is named on Gemma-3-270M (18 layers × 4 heads), with two CPU "
+            "cores. Written by `tools/results.py` from the maps and checks stored beside this "
             "page; `make results` and `make bench` compute everything again, which takes hours."
         ),
     ]
@@ -67,13 +73,17 @@ def shares_section() -> list[str]:
     fewest = min(
         head_map.data.sizes["seed"] for maps in runs.values() for head_map in maps.values()
     )
-    maps = {task: head_map.sel(seed=range(fewest)) for task, head_map in runs["gating"].items()}
+    cut = {
+        run: {task: head_map.sel(seed=range(fewest)) for task, head_map in maps.items()}
+        for run, maps in runs.items()
+    }
     models = list(dict.fromkeys(model for model, _, _ in PUBLISHED))
-    rows, notes = [], []
-    for task in sorted(maps):
-        own = [run_maps[task].sel(seed=range(fewest)) for run_maps in runs.values()]
+    rows = []
+    for task in sorted(cut["gating"]):
         tables = [
-            table for head_map in own for table in (shares(head_map), independent_shares(head_map))
+            table
+            for maps in cut.values()
+            for table in (shares(maps[task]), independent_shares(maps[task]))
         ]
         for rule in tables[0]:
             pairs = [
@@ -82,34 +92,19 @@ def shares_section() -> list[str]:
             cells = [f"{100 * f:.1f} / {100 * n:.1f}" for f, n in pairs]
             others = ["{} / {}".format(*PUBLISHED[model, task, rule]) for model in models]
             rows.append([task, rule, *cells, *others])
-    for task, head_map in sorted(maps.items()):
-        common = [seed_overlap(head_map, name) for name in ("facilitation", "interference")]
-        heads = int(np.isfinite(head_map["gate"].isel(seed=0)).sum())
-        notes.append(
-            f"{task}: {len(unstable_heads(head_map))} of {heads} heads facilitate in some seeds "
-            f"and interfere in others; by chance it would be {unstable_by_chance(head_map):.0f}. "
-            f"Two seeds have {common[0].share:.0%} of their facilitating heads in common, and "
-            f"{common[1].share:.0%} of their interfering ones (shares of the union; by chance "
-            f"{common[0].expected:.0%} and {common[1].expected:.0%})."
-        )
-    for one, two in combinations(sorted(maps), 2):
-        first, second = (maps[task].aggregate("always")["facilitation"] for task in (one, two))
-        both = role_overlap(first, second)
-        notes.append(
-            f"Always facilitating for {one} and for {two}: {both.common} heads, {both.share:.0%} "
-            f"of the union; by chance it would be {both.expected:.0%}."
-        )
+    notes = [note for run, maps in cut.items() for note in _in_common(MODELS[run], maps)]
     return [
         "## Always and any",
         *(f"![Roles of heads, {MODELS[run]}]({run}/figures/both.always-any.png)" for run in runs),
         text(
-            f"Percent of heads with F ≥ 0.5 / N ≥ 0.5 in {fewest} seeds ({schedules_of(maps)}). "
+            f"Percent of heads with F ≥ 0.5 / N ≥ 0.5 in {fewest} seeds ({schedules_of(cut)}). "
             "*Independent*: what it would be if seeds had nothing in common but how many heads of "
             "each layer have the role. Beside it the published values of other models (table 2 of "
             "[arXiv 2505.13737](https://arxiv.org/abs/2505.13737): ten seeds of 500 + 500 + 500 "
             "updates of 64 questions, other data for the same kinds of task). Models, data, the "
-            "length of fits and perhaps the number of seeds differ, with which less holds always "
-            "and more in any: compare only roughly."
+            f"length of fits and the number of seeds ({fewest} here: the first {fewest} where a "
+            "map has more) differ, and more seeds leave fewer heads in *always* and bring more "
+            "into *any*: compare only roughly."
         ),
         table(
             [
@@ -125,26 +120,53 @@ def shares_section() -> list[str]:
             "and seed):"
         ),
         "\n".join(text(note, "- ") for note in notes),
-        *trust_section(runs["gating"]),
+        *trust_section(runs),
     ]
 
 
-def schedules_of(maps: dict[str, ha.Map]) -> str:
-    """The schedules of maps in words."""
-    return "; ".join(
-        f"{task}: {schedule_text(head_map)}" for task, head_map in sorted(maps.items())
-    )
+def _in_common(model: str, maps: dict[str, ha.Map]) -> list[str]:
+    """What the seeds of a model's maps, and its tasks, have in common."""
+    notes = []
+    for task, head_map in sorted(maps.items()):
+        common = [seed_overlap(head_map, name) for name in ("facilitation", "interference")]
+        heads = int(np.isfinite(head_map["gate"].isel(seed=0)).sum())
+        notes.append(
+            f"{model}, {task}: {len(unstable_heads(head_map))} of {heads} heads facilitate in some "
+            f"seeds and interfere in others; by chance it would be "
+            f"{unstable_by_chance(head_map):.0f}. Two seeds have {common[0].share:.0%} of their "
+            f"facilitating heads in common, and {common[1].share:.0%} of their interfering ones "
+            f"(shares of the union; by chance {common[0].expected:.0%} and "
+            f"{common[1].expected:.0%})."
+        )
+    for one, two in combinations(sorted(maps), 2):
+        first, second = (maps[task].aggregate("always")["facilitation"] for task in (one, two))
+        both = role_overlap(first, second)
+        notes.append(
+            f"{model}: always facilitating for {one} and for {two} are {both.common} heads, "
+            f"{both.share:.0%} of the union; by chance it would be {both.expected:.0%}."
+        )
+    return notes
 
 
-def trust_section(maps: dict[str, ha.Map]) -> list[str]:
+def schedules_of(runs: dict[str, dict[str, ha.Map]]) -> str:
+    """The schedules of all maps in words."""
+    texts = {schedule_text(head_map) for maps in runs.values() for head_map in maps.values()}
+    return "; ".join(sorted(texts))
+
+
+def trust_section(runs: dict[str, dict[str, ha.Map]]) -> list[str]:
     """How far the maps can be trusted, by their own seeds and fits."""
     rows, warnings = [], []
-    for task, head_map in sorted(maps.items()):
+    for model, task, head_map in (
+        (MODELS[run], task, head_map)
+        for run, maps in runs.items()
+        for task, head_map in sorted(maps.items())
+    ):
         map_reliability = reliability(head_map)
         rows.append(
             [
+                model,
                 task,
-                schedule_text(head_map),
                 str(map_reliability.seeds),
                 *(score.text for score in (map_reliability.scores[name] for name in LETTERS)),
                 f"{map_reliability.roles.agreement:.0%} / {map_reliability.roles.chance:.0%} / "
@@ -155,29 +177,32 @@ def trust_section(maps: dict[str, ha.Map]) -> list[str]:
                 " / ".join(f"{map_reliability.from_start[name]:.2f}" for name in list(LETTERS)[:2]),
             ]
         )
-        warnings += [f"{task}: {warning}." for warning in map_reliability.warnings]
+        where = f"{model}, {task}"
+        warnings += [f"{where}: {warning}." for warning in map_reliability.warnings]
         if short := map_reliability.free_above:
             warnings.append(
-                f"{task}: in {short} of {map_reliability.seeds} seeds the free fit G ended above "
+                f"{where}: in {short} of {map_reliability.seeds} seeds the free fit G ended above "
                 "G⁺ or G⁻, short of its optimum: G says little, and roles come from G⁺ and G⁻."
             )
-        warnings.append(f"{task}: {_halves(head_map)}.")
+        warnings.append(f"{where}: {_halves(head_map)}.")
     return [
         "### How far these maps can be trusted",
         text(
             "*F*, *N*, *R*: reliability of the mean over seeds, for these train questions, from "
-            "halves of the seeds (Spearman–Brown), with 95 % intervals over heads and seeds. "
+            "halves of the seeds (Spearman–Brown), with 95 % intervals over layers and seeds. "
             "*Always* and *any* are not means: how far they reproduce stands below the table. "
             "*Roles*: how often two seeds give a head the same role / how often by chance within "
-            "layers / Fleiss' kappa. *Undecided*: gates of G⁺ / G⁻ that are neither open (≥ 0.9) "
-            "nor closed (≤ 0.1) nor held between by the data. *Moved*: mean change of a gate in "
-            "the last quarter of its fit. *Loss*: at the end of the fits of G / G⁺ / G⁻, on "
-            "training questions. *Start*: correlation of F / N with the first gates."
+            "layers / kappa by Fleiss' formula with that chance (lower than the usual one); means "
+            "over all pairs of seeds, without an interval. *Undecided*: gates of G⁺ / G⁻ that are "
+            "neither open (≥ 0.9) nor closed (≤ 0.1) nor held in between by the data. *Moved*: "
+            "mean change of a gate in the last quarter of its fit. *Loss*: at the end of the fits "
+            "of G / G⁺ / G⁻, on training questions. *Start*: correlation of F / N with the first "
+            "gates."
         ),
         table(
             [
+                "model",
                 "task",
-                "updates",
                 "seeds",
                 "F",
                 "N",
@@ -241,13 +266,15 @@ def toggling_section() -> list[str]:
             "random heads do not (at most one draw in 20). The bound is a quarter of the untouched "
             "loss, or of the gain over other questions' targets where that is less, taken as "
             "given: the better a model does a task, the less may R change it. Anything else is "
-            "inconclusive. Random heads of R may have a role, and are fewer than R's: they only "
-            "show that a harmless change is nothing that any heads would give. Every verdict "
-            "stands alone, without a correction for their number. These rules were revised once "
-            "after checks of an earlier, shorter schedule had been seen; the maps here were made "
-            "and checked after that. This tests whether learned gates do on new questions what "
-            "they did on those they were learned from, inside each seed's G⁺: it does not show "
-            "that a head interferes in the untouched model."
+            "inconclusive. For R the other heads are nearly all that the same layers have, mostly "
+            "facilitating ones: that these do harm is hardly in doubt, and the test of R is the "
+            "bound. Every verdict stands alone, without a correction for their number. *Look 1* is "
+            "the first look at these maps. The rules were revised once after checks of maps of an "
+            "earlier, shorter schedule had been seen, of these tasks among others and with the "
+            "same test questions; the maps here were made and checked after that. This tests "
+            "whether learned gates do on new questions what they did on those they were learned "
+            "from, inside each seed's G⁺: it does not show that a head interferes in the untouched "
+            "model."
         ),
         "\n".join(text(f"{task}: {_measured(check)}.", "- ") for task, check in checks.items()),
         table(
@@ -264,7 +291,7 @@ def toggling_section() -> list[str]:
             ],
             rows,
         ),
-        "\n".join(text(line, "- ") for line in _counted(list(checks.values()))),
+        "\n".join(text(line, "- ") for line in [*_counted(list(checks.values())), _wider(checks)]),
         *(
             f"![Toggling curves]({run}/figures/both.toggling.png)"
             for run in ("gating", "default")
@@ -303,6 +330,32 @@ def _counted(checks: list[ha.GatingCheck]) -> list[str]:
     return lines
 
 
+def _wider(checks: dict[str, ha.GatingCheck]) -> str:
+    """What would still be shown with wider intervals, for readers who count earlier looks."""
+    lost = []
+    for task, check in checks.items():
+        for curve in check.toggling.curves:
+            if curve.score == "irrelevance" or not check.holds[curve.score]:
+                continue
+            if not all(_leaves_out_0(change, WIDER) for change in (curve.own, curve.difference)):
+                lost.append(f"{LETTERS[curve.score]} on {task}")
+        for row in check.held_out:
+            change = Change(row.change, row.low, row.high)
+            if row.gates == "G⁺" and row.lowers is not None and not _leaves_out_0(change, WIDER):
+                lost.append(f"what G⁺ does on {task}")
+    outcome = f"these would be inconclusive: {', '.join(lost)}" if lost else "nothing would change"
+    return (
+        "Whoever counts the earlier maps as a first look may want 99 % intervals, wider by 1.3 to "
+        f"1.5 with ten seeds. With all intervals wider by {WIDER:g}, of the verdicts on F, N and "
+        f"G⁺ (below) {outcome}."
+    )
+
+
+def _leaves_out_0(change: Change, factor: float) -> bool:
+    half_width = factor * (change.high - change.low) / 2
+    return abs(change.mean) > half_width
+
+
 def held_out_section() -> list[str]:
     """Loss on test questions."""
     rows, hard = [], []
@@ -329,7 +382,9 @@ def held_out_section() -> list[str]:
         text(
             "Nats per token on test questions that no gate has seen, means over seeds; intervals "
             "allow for few-shot prompts and questions, and from three seeds on for seeds. Accuracy "
-            "counts targets given exactly (`math` has whole worked solutions as targets)."
+            "counts targets that are given exactly, word for word (`math` has whole worked "
+            "solutions as targets), and has no interval; [tasks.md](../tasks.md) counts the "
+            "likeliest choice where a task has choices, on all test questions, and is higher."
         ),
         table(["task", "seeds", *shown, "change with G⁺", "accuracy with G⁺"], rows),
         text(
@@ -338,8 +393,10 @@ def held_out_section() -> list[str]:
         ),
         text(
             "Hard gates are 0 or 1, cut at the threshold (0.05, 0.15 … 0.95) with the lowest loss "
-            "on `select` questions, for each seed. They are a working circuit if the loss on test "
-            "questions is at most the harmless bound above that of the untouched model."
+            f"on {SELECT_QUESTIONS} `select` questions, for each seed. They are a working circuit "
+            "if the loss on test questions is at most the harmless bound above that of the "
+            "untouched model. Losses on `select` are of these few questions, and not to be "
+            "compared with those on test questions."
         ),
         table(
             [
@@ -351,7 +408,7 @@ def held_out_section() -> list[str]:
                 "untouched",
                 "change when hard",
                 "seeds that work",
-                "best on select (untouched)",
+                "select loss at the threshold (untouched model)",
                 "works",
             ],
             hard,

@@ -110,8 +110,7 @@ def _against(default: ha.Map, long: ha.Map) -> list[str]:
 
 
 def _values(scores: Any) -> np.ndarray[Any, Any]:
-    values = scores.transpose("seed", ...).to_numpy()
-    return np.asarray(values.reshape(len(values), -1))
+    return np.asarray(scores.transpose("seed", "layer", "head").to_numpy())
 
 
 def _listed(words: Any) -> str:

@@ -31,7 +31,7 @@ def seeds_section() -> list[str]:
         text(
             f"How far the map of one seed of `{TASK}` (default schedule) reproduces in another: "
             "the correlation to expect of two seeds, from halves of all seeds stepped down "
-            "(Spearman–Brown), with 95 % intervals over heads and seeds. Seeds differ in their "
+            "(Spearman–Brown), with 95 % intervals over layers and seeds. Seeds differ in their "
             "first gates, in the data (which questions and demonstrations come in which update), "
             "or in both. If only the data made seeds differ, those with the same data would agree "
             "fully; likewise for first gates."

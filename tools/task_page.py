@@ -143,9 +143,10 @@ question or by demonstrations, whichever is wider. `math` and `syntax` are judge
 shuffled targets, since their answers are sentences; the others by accuracy, and so is `cognition`,
 where one answer fits more than a tenth of the steps and can be guessed. The model *can do* a task
 if the lower bound of its accuracy lies at least 0.1 above chance, or that of its gain at least 0.25
-nats per token above 0. The map of any other task carries a warning. A gain over another question's
-answer can come from words that are copied from the prompt; it does not show that a question was
-solved."""
+nats per token above 0. It is *at chance level* if the upper bound lies at most 0.05 above chance
+(0.05 nats above 0). The map of any task that the model is not shown to do carries a warning. A gain
+over another question's answer can come from words that are copied from the prompt; it does not show
+that a question was solved."""
 
 COLUMNS = (
     "task", *SPLITS, "accuracy", "chance", "log P", "shuffled", "gain", "verdict"

@@ -145,6 +145,27 @@ def test_the_interval_covers_what_other_seeds_would_give(circuits, seeds):
     assert np.mean(covered) >= 0.85
 
 
+def test_heads_of_a_layer_count_for_less_than_heads_of_many_layers():
+    """Scores that depend on the layer alone: there are 30 of them, not 270."""
+    hits = {"layers": 0, "heads": 0}
+    for seed in range(60):
+        values = measurements(4, 30, 0.5, seed)
+        by_head = np.repeat(values[:, :, None], 9, axis=2)
+        for name, found in (
+            ("layers", reproduced(by_head, draws=60)),
+            ("heads", reproduced(by_head.reshape(4, -1), draws=60)),
+        ):
+            hits[name] += found.low <= spearman_brown(0.5, 4) <= found.high
+    assert hits["layers"] >= 52
+    assert hits["heads"] < hits["layers"]
+
+
+def test_heads_that_do_not_exist_are_left_out():
+    values = measurements(4, 90, 0.5, 0).reshape(4, 10, 9)
+    missing = np.pad(values, ((0, 0), (0, 2), (0, 0)), constant_values=np.nan)
+    assert reproduced(missing).mean_map == pytest.approx(reproduced(values).mean_map)
+
+
 def test_two_measurements_have_no_interval():
     estimate = reproduced(np.random.default_rng(0).random((2, 50)))
     assert math.isnan(estimate.low)

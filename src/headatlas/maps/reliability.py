@@ -206,7 +206,10 @@ def reliability(head_map: Map) -> Reliability:
     losses = end_losses(head_map)
     return Reliability(
         seeds=int(head_map.data.sizes["seed"]),
-        scores={name: reproduced(by_seed) for name, by_seed in values.items()},
+        scores={
+            name: reproduced(head_map[name].transpose("seed", *HEAD_DIMS).to_numpy())
+            for name in SCORES
+        },
         roles=fleiss_kappa(words[:, exists], np.nonzero(exists)[0]),
         fits=fit_convergence(head_map),
         from_start=from_start,

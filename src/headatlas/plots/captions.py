@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from headatlas.checks.results import FunctionCheck, ProbeReport
     from headatlas.maps import Map
 
+SPELLINGS = {
+    "aba": "ABA",
+    "abb": "ABB",
+    "cogqa": "CogQA",
+    "english-french": "English–French",
+    "ioi": "IOI",
+}
+"""Tasks whose title is not just their name with a capital."""
+
 METHOD_TITLES = {"ablation": "zero ablation", "contrast": "contrastive gating"}
 """Methods whose title is not their name."""
 
@@ -46,11 +55,11 @@ def task_title(head_map: Map) -> str:
 def title_of(task: str) -> str:
     """A task's name as a title, as all figures spell it.
 
-    >>> title_of("capitals"), title_of("tasks/antonym:icl"), title_of("math / syntax")
-    ('Capitals', 'Antonym:icl', 'Math, Syntax')
+    >>> title_of("capitals"), title_of("tasks/antonym:icl"), title_of("math / ioi")
+    ('Capitals', 'Antonym:icl', 'Math, IOI')
     """
     names = [_last_part(name) for name in task.split(" / ")]
-    return ", ".join(name[:1].upper() + name[1:] for name in names)
+    return ", ".join(SPELLINGS.get(name, name[:1].upper() + name[1:]) for name in names)
 
 
 def method_title(head_map: Map) -> str:

@@ -42,7 +42,14 @@ def masking(checks: Sequence[FunctionCheck]) -> Figure:
             panel.plot([row.shuffled], [place], "D", color=SHUFFLED, ms=4, zorder=3)
     handles = [
         *panel.plot([], [], "|", color=RANDOM, ms=9, label=f"random heads ({check.draws} draws)"),
-        *panel.plot([], [], "o-", color=OWN, ms=4, label=f"own heads, {level_text(check)}"),
+        *panel.plot(
+            [],
+            [],
+            "o-",
+            color=OWN,
+            ms=4,
+            label=f"own heads; bar: {level_text(check)} of own minus random",
+        ),
     ]
     if any(row.shuffled is not None for row in check.masking):
         words = "heads of shuffled labels"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from headatlas.stats.arrays import FloatArray
+from headatlas.stats.bootstrap import resampled_heads
 from headatlas.stats.intervals import Change, welch_df
 
 DRAWS = 200
@@ -45,7 +46,7 @@ class Reproduced:
 
 @dataclass(frozen=True)
 class Kappa:
-    """Agreement of two raters, what chance gives, and Fleiss' kappa."""
+    """Agreement of any two raters, what chance gives, and kappa by Fleiss' formula."""
 
     agreement: float
     chance: float
@@ -75,21 +76,22 @@ def disattenuated(correlation: float, one: float, other: float) -> float:
 def without_noise(
     one: FloatArray, other: FloatArray, *, draws: int = DRAWS, seed: int = 0
 ) -> Change:
-    """The correlation of two means over measurements (× heads) with their noise taken out.
+    """The correlation of two means over measurements (× layers × heads) with their noise taken out.
 
-    The 95 % interval has three variances: a bootstrap's over heads, and a jackknife's over the
-    measurements of each (which may fall into groups, such as circuits). It may end above 1, as the
-    estimate may: the reliabilities are estimates too. NaN with fewer than three measurements.
+    The 95 % interval has three variances: a bootstrap's over layers (or heads, see
+    `resampled_heads`), and a jackknife's over the measurements of each (which may fall into groups,
+    such as circuits). It may end above 1, as the estimate may: the reliabilities are estimates too.
+    NaN with fewer than three measurements.
     """
     from scipy.stats import t
 
-    rng = np.random.default_rng(seed)
-    heads = one.shape[1]
-    places = (rng.integers(0, heads, heads) for _ in range(draws))
-    sampled = [_without_noise(one[:, at], other[:, at]) for at in places]
-    parts = [(float(np.nanvar(sampled, ddof=1)), heads - 1.0)]
+    known = np.isfinite(one).all(0) & np.isfinite(other).all(0)
+    one, other = one[:, known], other[:, known]
     if min(len(one), len(other)) < 3:
         return Change(_without_noise(one, other), math.nan, math.nan)
+    places = resampled_heads(known, draws=draws, seed=seed)
+    sampled = [_without_noise(one[:, at], other[:, at]) for at in places]
+    parts = [(float(np.nanvar(sampled, ddof=1)), len(known) - 1.0)]
     without = [
         [_without_noise(np.delete(one, k, 0), other) for k in range(len(one))],
         [_without_noise(one, np.delete(other, k, 0)) for k in range(len(other))],
@@ -108,29 +110,32 @@ def _without_noise(one: FloatArray, other: FloatArray) -> float:
 
 
 def reproduced(values: FloatArray, *, draws: int = DRAWS, seed: int = 0) -> Reproduced:
-    """The reliability of measurements × heads.
+    """The reliability of measurements × layers × heads.
 
-    The interval has two variances, both of Fisher's z: a bootstrap's over heads, and a jackknife's
-    over the measurements, which may fall into groups, such as circuits.
+    The interval has two variances, both of Fisher's z: a bootstrap's over layers (or heads, see
+    `resampled_heads`), and a jackknife's over the measurements, which may fall into groups, such as
+    circuits. Heads that some measurement does not have are left out.
     """
     from scipy.stats import t
 
     if len(values) < 2:
         return Reproduced(math.nan, math.nan, math.nan, math.nan)
-    count, heads = values.shape
+    count = len(values)
+    known = np.isfinite(values).all(0)
+    values = values[:, known]
     halves = divisions(count)
-    rng = np.random.default_rng(seed)
     mean_map = _mean_map(values, halves)
     one = spearman_brown(mean_map, 1 / count)
     if count < 3 or math.isnan(mean_map):
         return Reproduced(one, mean_map, math.nan, math.nan)
-    over_heads = [_mean_map(values[:, rng.integers(0, heads, heads)], halves) for _ in range(draws)]
+    places = resampled_heads(known, draws=draws, seed=seed)
+    over_heads = [_mean_map(values[:, at], halves) for at in places]
     fewer = divisions(count - 1)
     without = [_mean_map(np.delete(values, k, 0), fewer) for k in range(count)]
     stepped = [spearman_brown(value, count / (count - 1)) for value in without]
     resampled = _fisher_z(over_heads)
     parts = [
-        (float(np.var(resampled[np.isfinite(resampled)])), heads - 1.0),
+        (float(np.var(resampled[np.isfinite(resampled)])), len(known) - 1.0),
         ((count - 1) * float(np.var(_fisher_z(stepped))), count - 1.0),
     ]
     half_width = float(t.ppf(0.975, welch_df(parts))) * math.sqrt(sum(part[0] for part in parts))
