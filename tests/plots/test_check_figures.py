@@ -117,8 +117,10 @@ def test_masking_shows_the_functions_heads_beside_the_band_of_random_ones():
     assert heading(figure) == "model, Cognition, 40 test questions"
     words = [text.get_text() for text in figure.legends[0].get_texts()]
     assert words == [
-        "random heads (3 draws)", "own heads, 95 % interval", "heads of shuffled labels",
-    ]  # fmt: skip
+        "random heads (3 draws)",
+        "own heads; bar: 95 % interval of own minus random",
+        "heads of shuffled labels",
+    ]
 
 
 def test_masking_without_shuffled_labels_does_not_name_them():
@@ -126,7 +128,7 @@ def test_masking_without_shuffled_labels_does_not_name_them():
     rows = tuple(replace(row, shuffled=None, over_shuffled=None) for row in check.masking)
     figure = draw("masking", replace(check, masking=rows, level=0.99))
     words = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert words == ["random heads (3 draws)", "own heads, 99 % interval"]
+    assert words == ["random heads (3 draws)", "own heads; bar: 99 % interval of own minus random"]
 
 
 def test_strengthening_shows_own_pushes_beside_both_controls():
