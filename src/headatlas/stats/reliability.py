@@ -85,7 +85,7 @@ def without_noise(
     """
     from scipy.stats import t
 
-    known = np.isfinite(one).all(0) & np.isfinite(other).all(0)
+    known = np.asarray(np.isfinite(one).all(0) & np.isfinite(other).all(0))
     one, other = one[:, known], other[:, known]
     if min(len(one), len(other)) < 3:
         return Change(_without_noise(one, other), math.nan, math.nan)
@@ -121,7 +121,7 @@ def reproduced(values: FloatArray, *, draws: int = DRAWS, seed: int = 0) -> Repr
     if len(values) < 2:
         return Reproduced(math.nan, math.nan, math.nan, math.nan)
     count = len(values)
-    known = np.isfinite(values).all(0)
+    known = np.asarray(np.isfinite(values).all(0))
     values = values[:, known]
     halves = divisions(count)
     mean_map = _mean_map(values, halves)
