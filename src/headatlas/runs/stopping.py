@@ -25,10 +25,10 @@ class StoppingRule:
     """When a run ends before its last seed.
 
     `stable`: facilitation and interference of the mean map reproduce at least so well, by the lower
-    end of their 95 % intervals over layers and seeds, from `STABLE_SEEDS` seeds on. The intervals do
-    not allow for a look after every seed: with fewer seeds a run would often stop at a lucky
-    moment. `seconds`: no seed is begun that would end later, judged by the seeds of this run;
-    the first is always done. `seeds`: the most, if given.
+    end of their 95 % intervals over layers and seeds, from `STABLE_SEEDS` seeds on. The intervals
+    do not allow for a look after every seed: with fewer seeds a run would often stop at a lucky
+    moment. `seconds`: no seed is begun that would end later, judged by the seeds of this run; the
+    first is always done. `seeds`: the most, if given.
     """
 
     stable: float | None = None
