@@ -9,6 +9,7 @@ from cognition_runs import runs
 from headatlas.checks.results.functions import MaskingRow, change_text
 from headatlas.checks.results.verdict import HOLDS
 from headatlas.maps.functions import CAUSAL
+from headatlas.stats.intervals import Change
 from markdown import table, text
 
 MIN_STEPS = 10
@@ -82,8 +83,23 @@ def _masking_remark(check: ha.FunctionCheck) -> str:
     which = f" ({', '.join(alone)})" if alone else ""
     return (
         f"; shown for {len(alone)} of {len(check.masking)} functions alone{which}; random heads "
-        f"write {min(sizes):.0%} to {max(sizes):.0%} as much"
+        f"write {min(sizes):.0%} to {max(sizes):.0%} as much: if their effect grew with that, "
+        f"{change_text(_at_equal_size(check))}"
     )
+
+
+def _at_equal_size(check: ha.FunctionCheck) -> Change:
+    """The pooled difference of masking if random heads wrote as much and their effect grew alike.
+
+    Every function's mean over draws is divided by its size ratio; functions count by their steps,
+    and the interval is as wide as that of the claim.
+    """
+    pooled = check.claims["masking"].change
+    steps = sum(row.examples for row in check.masking)
+    shift = sum(
+        row.examples / steps * row.control * (1 - 1 / row.size_ratio) for row in check.masking
+    )
+    return Change(pooled.mean + shift, pooled.low + shift, pooled.high + shift)
 
 
 def masking_section() -> Iterator[str]:
@@ -139,7 +155,8 @@ def _accuracy(row: MaskingRow) -> str:
     )
     if row.examples < MIN_STEPS:
         return words
-    return f"{words} ({max(difference.low, -1):+.0%} … {min(difference.high, 1):+.0%})"
+    low, high = max(difference.low, -row.accuracy), min(difference.high, 1.0)
+    return f"{words} ({low:+.0%} … {high:+.0%})"
 
 
 def specificity_section() -> Iterator[str]:
@@ -208,7 +225,13 @@ def strengthening_section() -> Iterator[str]:
         tried = ", ".join(
             f"{trial.strength:g}: {trial.change.mean:+.3f}" for trial in strengthening.tried
         )
-        yield f"{run.title}, strength {strengthening.strength:g} (mean gain on `select`: {tried}):"
+        weakest = min(trial.strength for trial in strengthening.tried)
+        edge = ", the weakest tried: a weaker push may do better"
+        yield text(
+            f"{run.title}, strength {strengthening.strength:g} (mean gain on `select`: {tried}"
+            f"{edge if strengthening.strength == weakest else ''}); {strengthening.draws} random "
+            "directions and as many of other functions for every function, which is a weak test:"
+        )
         rows = [
             [
                 row.function,

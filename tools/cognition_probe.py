@@ -85,10 +85,12 @@ def counts_section() -> Iterator[str]:
 
 def causes_section() -> Iterator[str]:
     """Agreement of probing and ablation, beside its ceiling."""
-    for run in runs():
-        if not (causes := run.causes):
-            continue
+    compared = [(run, run.causes) for run in runs()]
+    if any(causes for _, causes in compared):
         yield "## Does reading predict removing?"
+    for run, causes in compared:
+        if not causes:
+            continue
         yield text(
             f"{run.title}: rank correlation over heads between importance (probing) and the fall "
             "of log-probability when a head is removed (ablation), for every function's own "
@@ -97,10 +99,14 @@ def causes_section() -> Iterator[str]:
             f"least {EXAMPLES} over all functions (of `cognition`, whose questions have 16 steps, "
             "those of six questions). Both maps are noisy, and noise makes a correlation smaller "
             "than it is: the *reliability* of each is the correlation of its halves (other "
-            "questions; for probing also other seeds), stepped up by Spearman and Brown, the "
+            "questions; for probing also other seeds), stepped up by Spearman and Brown (for "
+            "probing by the number of seeds, so that *without noise* is rather too small), the "
             "*ceiling* the root of their product, and *without noise* the correlation divided by "
             "it. *Top heads*: share of the 20 largest that both have, and how often chance gives "
-            "as many."
+            "as many. Intervals are for these questions and these probes; functions share them, "
+            "and rows are not corrected for their number. Removal lowers the probability of "
+            "answers that the untouched model mostly does not give: it is not the loss of an "
+            "ability."
         )
         rows = [
             [
@@ -131,10 +137,16 @@ def causes_section() -> Iterator[str]:
             float(np.mean([getattr(row, key) for row in causes.rows]))
             for key in ("spearman", "within", "top_overlap", "top_expected")
         )
-        ceilings = [row.ceiling for row in causes.rows if np.isfinite(row.ceiling)]
-        known = f" of at most {np.mean(ceilings):.2f}" if ceilings else ""
+        known = [row for row in causes.rows if np.isfinite(row.ceiling)]
+        ceiling = (
+            f" (for the {len(known)} functions whose maps reproduce at all "
+            f"{np.mean([row.spearman for row in known]):+.2f}, where maps that differ by noise "
+            f"alone would reach about {np.mean([row.ceiling for row in known]):.2f})"
+            if known
+            else ""
+        )
         yield text(
-            f"Importance and removal correlate at {whole:+.2f}{known} on average: above 0 for "
+            f"Importance and removal correlate at {whole:+.2f} on average{ceiling}: above 0 for "
             f"{above} of {len(causes.rows)} functions and below for {below}; within layers at "
             f"{within:+.2f}, above 0 for {inside}. Of the 20 most important heads {top:.0%} are "
             f"among the 20 whose removal harms most (by chance {by_chance:.0%}, with as many in "

@@ -25,9 +25,10 @@ def maps_of(run: str) -> dict[str, ha.Map]:
 
 
 def equal_seeds(maps: dict[str, ha.Map]) -> dict[str, ha.Map]:
-    """The maps with the first seeds that all of them have: *any* grows with their number."""
-    fewest = min(head_map.data.sizes["seed"] for head_map in maps.values())
-    return {task: head_map.sel(seed=range(fewest)) for task, head_map in maps.items()}
+    """The maps with equal numbers of seeds, the first of each: *any* grows with their number."""
+    seeds = {task: head_map["seed"].to_numpy().tolist() for task, head_map in maps.items()}
+    fewest = min(len(own) for own in seeds.values())
+    return {task: head_map.sel(seed=seeds[task][:fewest]) for task, head_map in maps.items()}
 
 
 def checks_of(run: str) -> dict[str, ha.GatingCheck]:

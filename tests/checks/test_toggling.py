@@ -99,6 +99,11 @@ def test_toggling_switches_the_first_heads_of_each_order_and_of_every_draw(tiny,
     assert [draw[1] for draw in curve.controls] == pytest.approx(draws, rel=1e-3)
     assert curve.control.mean == pytest.approx(np.mean(draws), rel=1e-3)
     assert curve.difference.mean == pytest.approx(moved.mean() - np.mean(draws), rel=1e-3)
+    random_size = np.mean([sizes[head] for heads in order.draws for head in heads])
+    ratio = random_size / np.mean([sizes[1, 2], sizes[0, 3]])
+    assert curve.size_ratio == pytest.approx(ratio)
+    checked = GatingCheck(About("map", "hash", "model", "task", 8), (), found)
+    assert any(f"writing {ratio:.0%} as much" in line for line in checked.summary())
     plain = -off_minus_on(tiny, questions, [], start)
     assert not plain.any()
     with torch.no_grad():

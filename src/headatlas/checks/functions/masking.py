@@ -94,7 +94,8 @@ def mask(
     controls = Controls.of(chosen, spec.heads(), sizes, rng, draws)
     if not controls.kept:
         raise HeadAtlasError(
-            f"the heads of '{function}' cannot be compared with others: their layers have none."
+            f"all heads of the layers of '{function}' are among its own, so that there are none to "
+            "compare them with: check a model with more heads per layer."
         )
     label = f"{function}, {len(controls.kept)} heads"
     after = answer(f"{label} masked", steps, Edit.ablate(spec, controls.kept))

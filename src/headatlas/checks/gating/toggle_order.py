@@ -32,8 +32,8 @@ class ToggleOrder:
     """The heads of a role in one seed, by falling score.
 
     `draws` holds random heads without a role that counts against the comparison, one for each head
-    that has a partner: of its layer and of similar output size. `left_out` heads have none; they
-    are toggled only if the claim is about all heads of the role.
+    that has a partner: of its layer, and of those left there one of the nearest in output size.
+    `left_out` heads have none; they are toggled only if the claim is about all heads of the role.
     """
 
     heads: tuple[Head, ...]
@@ -70,10 +70,20 @@ class ToggleOrder:
         return cls(heads, controls.draws, len(controls.left_out))
 
     def first(self, number: int) -> ToggleOrder:
-        """The first heads of the order with their partners."""
+        """The first heads of the order and as many partners.
+
+        These are their own, except where heads without a partner are toggled too.
+        """
         return ToggleOrder(
             self.heads[:number], tuple(draw[:number] for draw in self.draws), self.left_out
         )
+
+    def size_ratio(self, sizes: Mapping[Head, float]) -> float:
+        """Mean output size of the random heads, in units of that of the toggled ones."""
+        random_heads = [sizes[head] for draw in self.draws for head in draw]
+        if not random_heads:
+            return math.nan
+        return float(np.mean(random_heads) / np.mean([sizes[head] for head in self.heads]))
 
     def indicators(self, heads: list[Head]) -> tuple[FloatArray, FloatArray]:
         """Which of all heads are toggled (1 or 0): head, and draw × head."""

@@ -4,14 +4,15 @@ Heads are sorted by a score. Starting from G⁺, the first k of them are set to 
 1; the curve is log P(target | set to 0) − log P(target | set to 1). It falls for facilitation,
 stays near 0 for irrelevance, and rises for interference (Nam et al., arXiv 2505.13737). Toggling
 many heads ruins a model whichever they are, so every curve has a band: the same with other heads of
-the same layers and of similar output size, which have neither that role nor the opposite one.
-Verdicts compare the two at a fixed number of heads.
+the same layers, the nearest in output size that have neither that role nor the opposite one.
+Verdicts compare the two at a fixed number of heads. (At the other points of irrelevance, where heads
+without a partner are toggled too, random heads are as many, but not always of the same layers.)
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -99,7 +100,7 @@ def toggle(
             )
             for seed in seeds
         }
-        curves.append(_curve(score, orders, list(sizes), questions, measure, level))
+        curves.append(_curve(score, orders, sizes, questions, measure, level))
     loss = _untouched_loss(model, questions, keep)
     return Toggling(
         seeds=len(seeds),
@@ -117,12 +118,13 @@ def toggle(
 def _curve(
     score: str,
     orders: dict[int, ToggleOrder],
-    heads: list[Head],
+    sizes: Mapping[Head, float],
     questions: dict[int, Questions],
     measure: Measure,
     level: float,
 ) -> Curve:
     """Toggle the first heads of every seed, and their partners, at all points of the curve."""
+    heads = list(sizes)
     left_out = float(np.mean([order.left_out for order in orders.values()]))
     count = float(np.mean([order.count for order in orders.values()]))
     orders = {seed: order for seed, order in orders.items() if order.heads}
@@ -140,10 +142,8 @@ def _curve(
         }
         points.append(_move(score, first, used_questions, measure))
     at = numbers.index(fixed)
-    own, control, difference = _changes(
-        points[at], {seed: order.first(fixed) for seed, order in orders.items()}, heads,
-        questions, level,
-    )  # fmt: skip
+    judged = {seed: order.first(fixed) for seed, order in orders.items()}
+    own, control, difference = _changes(points[at], judged, heads, questions, level)
     toggled = [np.mean([min(k, len(order.heads)) for order in orders.values()]) for k in numbers]
     lines = [[moved.mean() for moved in chosen.values()] for chosen, _ in points]
     bands = [np.concatenate([draws.mean(1) for draws in random.values()]) for _, random in points]
@@ -159,6 +159,7 @@ def _curve(
         difference=difference,
         count=count,
         left_out=left_out,
+        size_ratio=float(np.mean([order.size_ratio(sizes) for order in judged.values()])),
     )
 
 

@@ -113,7 +113,9 @@ class Curve:
     `verdict_at` (a tenth of the model's heads; all that have the role for irrelevance): `own` is
     the change with the chosen heads, `control` the mean of the controls, `difference` the first
     minus the second. `count` heads have the role on average; `left_out` of these have no other head
-    of their layer left to compare them with: they are toggled for irrelevance only.
+    of their layer left to compare them with: they are toggled for irrelevance only. `size_ratio` is
+    how much the controls write there, in units of what the chosen heads do: with few heads left in a
+    layer, the nearest in size may be far smaller.
     """
 
     score: str
@@ -127,6 +129,7 @@ class Curve:
     difference: Change
     count: float
     left_out: float
+    size_ratio: float = nan
 
     def seeds_within(self, bound: float) -> int:
         """In how many seeds the change at the point of the verdict lies within a bound."""
@@ -247,8 +250,9 @@ class GatingCheck(MapCheck):
         if curve.seeds < self.toggling.seeds:
             start = f"{start[:-1]} in {curve.seeds} of {self.toggling.seeds} seeds"
             start += ", with an interval for these only:" if curve.seeds < MIN_SEEDS else ":"
-        effects = f"{_words(curve.own)} nats, random heads {curve.control.mean:+.2f}, difference "
-        effects += _words(curve.difference)
+        size = "" if isnan(curve.size_ratio) else f" (writing {curve.size_ratio:.0%} as much)"
+        effects = f"{_words(curve.own)} nats, random heads {curve.control.mean:+.2f}{size}, "
+        effects += f"difference {_words(curve.difference)}"
         if curve.score == "irrelevance":
             bound = self.toggling.bound
             effects += (
