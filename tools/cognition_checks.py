@@ -155,8 +155,7 @@ def _accuracy(row: MaskingRow) -> str:
     )
     if row.examples < MIN_STEPS:
         return words
-    low, high = max(difference.low, -row.accuracy), min(difference.high, 1.0)
-    return f"{words} ({low:+.0%} … {high:+.0%})"
+    return f"{words} ({max(difference.low, -1):+.0%} … {min(difference.high, 1):+.0%})"
 
 
 def specificity_section() -> Iterator[str]:

@@ -54,8 +54,8 @@ def toggling_section() -> list[str]:
             "first (all of them where there are fewer), for R all. Beside them as many random "
             "heads of the same layers, which have neither that role nor (for F and N) the "
             "opposite one: each one of the four nearest in output size that are left. Few are "
-            "left in most layers, so that random heads write less than the heads they stand for "
-            "(*size*: their mean, in percent of the others'). Heads without such a partner are "
+            "left in most layers, so that they write less than the heads they stand for, and for "
+            "R more (*size*: their mean, in percent of the others'). Heads without such a partner are "
             "toggled for R only; for F and N the next heads of the order take their places. F "
             "holds if the change and the difference lie below 0; N if both lie above 0; R if the "
             "change lies within the harmless bound, on average and in nine of ten seeds, and "
@@ -98,7 +98,7 @@ def toggling_section() -> list[str]:
         "\n".join(
             text(line, "- ")
             for line in [
-                *_counted(list(checks.values())),
+                *_counted(checks),
                 _beyond_reach(checks, maps),
                 _wider(checks),
             ]
