@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from headatlas.checks.contrast import QUESTIONS_PER_PREFIX, check_contrast
+from headatlas.checks.contrast import (
+    QUESTIONS_PER_PREFIX,
+    SHUFFLES,
+    check_contrast,
+    shuffled_gates,
+)
 from headatlas.checks.measure import Questions, answer
 from headatlas.checks.results import ContrastCheck
 from headatlas.checks.results.contrast import IMPOSSIBLE, Contrasted
@@ -73,6 +78,12 @@ def test_a_contrast_is_measured_before_and_after(tiny, half_off):
     assert found.retain_after == np.mean(found.retain_by_seed) < 1
     assert found.forget_by_seed[0] == 0  # the first seed gives no answer
     assert found.forget_after == accuracy(differing, half_off[1]) / 2
+    shuffled = torch.tensor(shuffled_gates(map_of(half_off)))
+    for task, by_draw in (
+        (everything, found.retain_shuffled),
+        (differing, found.forget_shuffled),
+    ):
+        assert by_draw == tuple(accuracy(task, gate) for gate in shuffled)
     assert (found.seeds, found.questions, found.prefixes) == (2, 8, 4)
     assert found.learned_from == ("x",)
     targets = [each.target for split in everything.splits.values() for each in split]
@@ -81,12 +92,13 @@ def test_a_contrast_is_measured_before_and_after(tiny, half_off):
 
 def test_gates_that_keep_one_and_forget_the_other_hold_and_random_ones_do_not(tiny):
     gate = ONES.clone()
-    gate[1, :2] = 0
+    gate[1:, :2] = 0
     gates = gate.expand(3, *SHAPE)
     unchanged = answered(tiny, "ab", gate)
     changed = answered(tiny, "xy", gate, same=False)
     found = check_contrast(tiny, unchanged, changed, map_of(gates), [])
     assert found.possible
+    assert found.selective
     assert (found.holds, found.verdict) == (True, HOLDS[True])
     backwards = check_contrast(tiny, changed, unchanged, map_of(gates), [])
     assert (backwards.holds, backwards.verdict) == (False, HOLDS[False])
@@ -96,6 +108,34 @@ def test_gates_that_keep_one_and_forget_the_other_hold_and_random_ones_do_not(ti
     random = torch.rand((3, *SHAPE), generator=torch.Generator().manual_seed(1))
     for pair in ((one, two), (two, one), (unchanged, changed)):
         assert check_contrast(tiny, *pair, map_of(random), []).holds is not True
+
+
+def test_gates_of_a_whole_layer_are_inconclusive(tiny):
+    """They keep one and forget the other, but so do they when shuffled: no head was chosen."""
+    gate = ONES.clone()
+    gate[1] = 0
+    pair = (answered(tiny, "ab", gate), answered(tiny, "xy", gate, same=False))
+    found = check_contrast(tiny, *pair, map_of(gate.expand(3, *SHAPE)), [])
+    assert found.retained_margin.above
+    assert found.forgotten_margin.below
+    assert (found.retain_shuffled, found.forget_shuffled) == ((1.0,) * SHUFFLES, (0.0,) * SHUFFLES)
+    assert found.selective is False
+    assert (found.holds, found.verdict) == (None, HOLDS[None])
+
+
+def test_shuffled_gates_are_permuted_within_layers_and_reproducible():
+    gates = torch.rand((3, 5, 8), generator=torch.Generator().manual_seed(0))
+    gates[:, 1, 5:] = torch.nan  # heads that this layer does not have
+    draws = shuffled_gates(map_of(gates))
+    assert len(draws) == SHUFFLES == 4
+    for draw, seed in enumerate((0, 1, 2, 0)):
+        own = gates[seed].numpy()
+        assert np.array_equal(np.sort(draws[draw]), np.sort(own), equal_nan=True)
+        assert np.isnan(draws[draw][1, 5:]).all()
+        for shuffled, layer in zip(draws[draw], own, strict=True):
+            assert not np.array_equal(shuffled, layer, equal_nan=True)
+    assert not np.array_equal(draws[0], draws[3], equal_nan=True)
+    assert np.array_equal(draws, shuffled_gates(map_of(gates)), equal_nan=True)
 
 
 def judged(retain_before, retain_after, forget_before, forget_after, seeds=3, number=64):
@@ -133,6 +173,38 @@ def judged(retain_before, retain_after, forget_before, forget_after, seeds=3, nu
 )
 def test_verdicts_come_from_intervals(accuracies, verdict):
     assert judged(*accuracies).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "shuffled", "selective", "holds"),
+    [
+        ((0.9, 0.9, 0.9, 0.0), ((), ()), None, True),
+        ((0.9, 0.9, 0.9, 0.0), ((0.0, 0.2, 0.3, 0.1), (0.0,) * 4), True, True),
+        ((0.9, 0.9, 0.9, 0.0), ((0.9, 0.9, 0.9, 0.9), (0.3,) * 4), True, True),
+        ((0.9, 0.9, 0.9, 0.0), ((0.0, 0.2, 0.95, 0.1), (0.0,) * 4), False, None),  # one is enough
+        ((0.9, 0.2, 0.9, 0.0), ((0.0, 0.2, 0.95, 0.1), (0.0,) * 4), False, False),
+        ((0.9, 0.6, 0.9, 0.0), ((0.0,) * 4, (0.0,) * 4), True, None),  # as without the control
+    ],
+)
+def test_a_pair_holds_only_if_shuffled_gates_do_worse(accuracies, shuffled, selective, holds):
+    retain, forget = shuffled
+    pair = replace(judged(*accuracies), retain_shuffled=retain, forget_shuffled=forget)
+    assert pair.selective is selective
+    assert pair.holds is holds
+
+
+def test_a_draw_that_does_just_as_well_is_not_exceeded():
+    pair = judged(0.9, 0.9, 0.9, 0.0)
+    equal = replace(pair, retain_shuffled=(pair.retain_after,), forget_shuffled=(0.0,))
+    assert equal.selective is False
+
+
+def test_a_pair_stored_before_there_was_a_control_is_read():
+    pair = judged(0.9, 0.9, 0.9, 0.0)
+    stored = pair.as_dict()
+    del stored["retain_shuffled"], stored["forget_shuffled"]
+    assert Contrasted.from_dict(stored) == pair
+    assert (pair.selective, pair.holds) == (None, True)
 
 
 def test_seeds_that_differ_leave_a_pair_open():

@@ -168,6 +168,9 @@ def test_contrast_of_two_tasks(headatlas, tiny_folder, tasks, tmp_path):
     assert "one seed" not in printed
     (found,) = (json.loads(path.read_text()) for path in (tmp_path / "checks").glob("*.json"))
     assert found["contrasts"][0]["retain"] == "a"
+    assert len(found["contrasts"][0]["retain_shuffled"]) == 4
+    assert "mean and range of 4 draws" in printed
+    assert printed.count("shuffled 0% (0–0)") == 2
     assert load_map(next((tmp_path / "maps").glob("*.nc")))["gate"].shape == (3, 3, 4)
 
 

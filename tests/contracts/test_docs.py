@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 import cognition_page
+import contrast_section
 import gating_page
 import task_page
+from plots.made_up import contrast_check
 from write_docs import cli_page
 
 ROOT = Path(__file__).parents[2]
@@ -32,6 +34,15 @@ def test_the_pages_of_results_tell_what_is_stored_beside_them():
     for name, written in (("gating", gating_page), ("cognition", cognition_page)):
         page = (ROOT / "docs" / "results" / f"{name}.md").read_text(encoding="utf-8")
         assert page == written.page(), "run 'python tools/results.py'"
+
+
+def test_the_section_on_contrast_shows_the_control(monkeypatch):
+    monkeypatch.setattr(contrast_section, "contrasts", contrast_check)
+    page = "\n".join(contrast_section.contrast_section())
+    assert "| 90% → 80% (70–90) | 40% (30–50) | 70% → 0% (0–10) | 15% (10–20) | holds |" in page
+    assert (
+        "by chance alone it would be above all 2 in 1 of 3 cases" in " ".join(page.split()).lower()
+    )
 
 
 def test_links_in_pages_lead_somewhere():

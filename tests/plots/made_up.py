@@ -161,7 +161,7 @@ def probe_report():
 def contrast_check():
     """Two pairs: each form of a task is kept while the other is forgotten."""
     intervals = ((0.85, 0.95), (0.7, 0.9), (0.6, 0.8), (0.0, 0.1))
-    extra = (10, (0.8, 0.8), (0.0, 0.0), 0.5, 0.5, 0.02, 0.02)
+    extra = (10, (0.8, 0.8), (0.0, 0.0), 0.5, 0.5, 0.02, 0.02, (0.3, 0.5), (0.1, 0.2))
     pairs = [
         Contrasted(kept, lost, (), 0.9, 0.8, 0.7, 0.0, 40, 2, *intervals, *extra)
         for kept, lost in (

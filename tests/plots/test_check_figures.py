@@ -192,7 +192,21 @@ def test_contrast_has_a_panel_per_form_that_is_kept():
     assert forgotten[:, 1].tolist() == [0.0, 0.1]
     assert labels(axes.xaxis) == ["Antonym"]
     assert heading(figure) == "model, 2 seeds, 40 test questions"
+    in_legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert in_legend[2:] == ["95 % interval", "gates shuffled within layers"]
+    ticks = axes.lines
+    assert [line.get_ydata().tolist() for line in ticks] == [[0.3, 0.5], [0.1, 0.2]]
+    bars = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in axes.patches[:4]]
+    places = [place for line in ticks for place in line.get_xdata()]
+    assert not any(left <= place <= right for place in places for left, right in bars)
+
+
+def test_a_contrast_without_shuffled_gates_has_no_ticks():
+    check = contrast_check()
+    pairs = [replace(pair, retain_shuffled=(), forget_shuffled=()) for pair in check.contrasts]
+    figure = draw("contrast", replace(check, contrasts=tuple(pairs)))
     assert figure.legends[0].get_texts()[-1].get_text() == "95 % interval"
+    assert not any(len(line.get_xdata()) for line in figure.axes[0].lines)
 
 
 def test_agreement_has_a_line_per_function_and_a_colour_per_pair():

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import headatlas as ha
 from headatlas.errors import DivergedError, HeadAtlasError
+from headatlas.maps import Map
 from headatlas.runs import contrasting
 from headatlas.runs.contrasting import fits_and_tests, published_groups
 from headatlas.tasks import Example, Task
+from headatlas.tasks.pairs import TaskPairs
 
 PAIRS = [
     tuple(
@@ -55,3 +58,21 @@ def test_what_diverged_is_not_called_impossible(tmp_path, tiny, monkeypatch):
     monkeypatch.setattr(atlas, "map", diverge)
     with pytest.raises(DivergedError, match="every contrast diverged"):
         contrasting.contrast(atlas, [PAIRS[:2]], ha.Contrast(), 1, leave_one_out=True)
+
+
+def test_pieces_of_before_the_control_are_not_used_again(tmp_path, tiny):
+    """A stored piece of another number of shuffled draws has another name."""
+    names = []
+
+    def keep(name, compute):
+        names.append(name)
+        return compute()
+
+    atlas = ha.Atlas(tmp_path, tiny, progress=None)
+    kept, lost = PAIRS[0]
+    gates = Map.of({"gate": (("seed", "layer", "head"), np.ones((1, 3, 4)))}, {}, {"seed": [0]})
+    pairs = TaskPairs([kept], [lost])
+    found = contrasting._tested(atlas, gates, pairs, kept, lost, keep)
+    assert len(found.retain_shuffled) == len(found.forget_shuffled) == 4
+    before = f"contrast, 2 questions a prefix: {kept.hash} {lost.hash}"
+    assert names == [before.replace("prefix:", "prefix, 4 shuffles:")]

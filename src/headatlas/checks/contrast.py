@@ -1,4 +1,8 @@
-"""Does a contrast keep the one and forget the other, on questions that it was not learned from?"""
+"""Does a contrast keep the one and forget the other, on questions that it was not learned from?
+
+Switching off many heads ruins much of a model whichever they are. So the learned gates have a
+control: the same gates shuffled among the heads of every layer.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
 QUESTIONS_PER_PREFIX = 2
 """Questions that follow the same demonstrations: few, since such questions are not independent."""
 
+SHUFFLES = 4
+"""Draws of shuffled gates in all; they take the seeds in turn."""
 
 UNKNOWN = (math.nan, math.nan)
 
@@ -33,6 +39,7 @@ class Measured(NamedTuple):
 
     shares: PairedShares
     by_seed: FloatArray
+    by_draw: FloatArray
     questions: int
     prefixes: int
 
@@ -46,9 +53,10 @@ def check_contrast(
     *,
     limit: int = 128,
 ) -> Contrasted:
-    """Measure both tasks of a pair, untouched and under the learned gates of every seed.
+    """Measure both tasks of a pair: untouched, under the learned gates of every seed, and under
+    shuffled ones.
 
-    All seeds answer the same questions after the same demonstrations as the untouched model.
+    All gates answer the same questions after the same demonstrations as the untouched model.
     """
     kept, lost = (measure_side(model, task, gates, "test", limit) for task in (retain, forget))
     return Contrasted(
@@ -72,12 +80,12 @@ def check_contrast(
         forget_correlation=lost.shares.correlation,
         retain_chance=most_common_share(retain),
         forget_chance=most_common_share(forget),
+        retain_shuffled=tuple(kept.by_draw.tolist()),
+        forget_shuffled=tuple(lost.by_draw.tolist()),
     )
 
 
-def untouched_pair(
-    model: Model, retain: Task, forget: Task, learned_from: Sequence[str], *, limit: int = 128
-) -> Contrasted:
+def untouched_pair(model: Model, retain: Task, forget: Task, *, limit: int = 128) -> Contrasted:
     """Both tasks of a pair with the untouched model alone: enough to see whether it can do them."""
     sides = []
     for task in (retain, forget):
@@ -90,7 +98,7 @@ def untouched_pair(
     return Contrasted(
         retain=retain.name,
         forget=forget.name,
-        learned_from=tuple(learned_from),
+        learned_from=(),
         retain_before=kept,
         retain_after=math.nan,
         forget_before=lost,
@@ -112,19 +120,38 @@ def untouched_pair(
 
 
 def measure_side(model: Model, task: Task, gates: Map, split: str, limit: int) -> Measured:
-    """Answers to the questions of a split, untouched and under the gates of every seed."""
+    """Answers to the questions of a split: untouched, under every seed's gates, and shuffled."""
     questions = Questions.of(model, task, split, 0, limit, QUESTIONS_PER_PREFIX)
-    prefixes = [str(number) for number, batch in enumerate(questions.batches) for _ in batch]
     before = answer(model, questions, None).exact
-    after = np.stack(
-        [
-            answer(model, questions, torch.tensor(gate).float().nan_to_num(1.0)).exact
-            for gate in gates["gate"].transpose("seed", ...).to_numpy()
-        ]
-    )
+
+    def answers(gate_matrices: FloatArray) -> FloatArray:  # gates layer head -> gates question
+        given = (torch.tensor(gate).float().nan_to_num(1.0) for gate in gate_matrices)
+        return np.stack([answer(model, questions, gate).exact for gate in given])
+
+    after = answers(gates["gate"].transpose("seed", "layer", "head").to_numpy())
     return Measured(
-        paired_shares(before, after, prefixes),
+        paired_shares(before, after, [str(number) for number in questions.prefixes]),
         after.mean(axis=1),
-        len(prefixes),
+        answers(shuffled_gates(gates)).mean(axis=1),
+        len(before),
         len(questions.batches),
     )
+
+
+def shuffled_gates(gates: Map) -> FloatArray:
+    """Draws of gates (draw × layer × head): a seed's own, permuted among the heads of every layer.
+
+    The draws take the seeds in turn. They depend on nothing but the gates, so that both tasks of a
+    pair are measured under the same ones.
+    """
+    learned = gates["gate"].transpose("seed", "layer", "head")
+    draws = []
+    for draw in range(SHUFFLES):
+        of_seed = learned.isel(seed=draw % learned.sizes["seed"])
+        rng = np.random.default_rng((int(of_seed["seed"]), draw))
+        shuffled = of_seed.to_numpy().copy()
+        for layer in shuffled:
+            exists = np.isfinite(layer)
+            layer[exists] = rng.permutation(layer[exists])
+        draws.append(shuffled)
+    return np.stack(draws)

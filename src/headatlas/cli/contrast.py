@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from math import isnan
+from statistics import fmean
 from typing import Annotated, Any
 
 import typer
@@ -65,6 +66,8 @@ def contrast(
 
     A pair holds if 95 % intervals show that the kept task keeps at least 60 % of its accuracy and
     that the forgotten one loses at least 80 %. It does not hold if they show the opposite of one.
+    As a control, the gates are shuffled within every layer: where one of four such draws has as
+    large a difference of kept and forgotten accuracy, a pair that would hold is inconclusive.
 
     \b
     Examples:
@@ -100,8 +103,10 @@ def contrast(
 
 
 def show_contrasts(result: ha.ContrastCheck) -> None:
-    """Print accuracies before and after."""
+    """Print accuracies before and after, and under shuffled gates."""
     say("accuracy on test questions, before → after; verdicts from 95 % intervals")
+    if draws := max((len(pair.retain_shuffled) for pair in result.contrasts), default=0):
+        say(f"shuffled: the gates shuffled within layers, mean and range of {draws} draws")
     shown = table(
         "keep", "forget", "kept", "forgotten", "verdict", left=("keep", "forget", "verdict")
     )
@@ -111,8 +116,10 @@ def show_contrasts(result: ha.ContrastCheck) -> None:
         shown.add_row(
             pair.retain,
             pair.forget,
-            _change(pair.retain_before, pair.retain_after, pair.retain_after_interval),
-            _change(pair.forget_before, pair.forget_after, pair.forget_after_interval),
+            _change(pair.retain_before, pair.retain_after, pair.retain_after_interval)
+            + _shuffled(pair.retain_shuffled),
+            _change(pair.forget_before, pair.forget_after, pair.forget_after_interval)
+            + _shuffled(pair.forget_shuffled),
             pair.verdict,
         )
     stdout.print(shown)
@@ -127,3 +134,11 @@ def _change(before: float, after: float, interval: tuple[float, float]) -> str:
         return f"{before:.0%}"
     low, high = (100 * bound for bound in interval)
     return f"{before:.0%} → {after:.0%} ({low:.0f}–{high:.0f})"
+
+
+def _shuffled(accuracies: tuple[float, ...]) -> str:
+    """A second line of the cell: mean and range of the draws."""
+    if not accuracies:
+        return ""
+    low, high = 100 * min(accuracies), 100 * max(accuracies)
+    return f"\nshuffled {fmean(accuracies):.0%} ({low:.0f}–{high:.0f})"

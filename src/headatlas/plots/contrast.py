@@ -23,20 +23,26 @@ if TYPE_CHECKING:
 SIDES = {"retained": (-0.2, "#0072b2"), "forgotten": (0.2, "#d55e00")}
 """Where the bars of a side stand beside a pair's place, and their colour."""
 
+SHUFFLED = "0.5"
+TICKS = 2.1
+"""Where the ticks of shuffled gates stand, as a multiple of where the bars do: outside of them."""
+
 
 class Accuracy(NamedTuple):
-    """One side of a pair: accuracy of the untouched model and under the gates."""
+    """One side of a pair: accuracy of the untouched model, under the gates and shuffled ones."""
 
     before: float
     after: float
     interval: Interval
+    shuffled: tuple[float, ...]
 
 
 def contrast(checks: Sequence[ContrastCheck]) -> Figure:
     """Accuracy on retained and forgotten tasks under contrastive gates and without them.
 
-    Pale bars are the untouched model; full bars are under the gates, with 95 % intervals. Pairs
-    that keep the same form share a panel.
+    Pale bars are the untouched model; full bars are under the gates, with 95 % intervals; ticks
+    beside them are draws of gates shuffled within layers. Pairs that keep the same form share a
+    panel.
     """
     panels: dict[str, list[Contrasted]] = {}
     for pair in (pair for check in checks for pair in check.contrasts):
@@ -56,8 +62,14 @@ def contrast(checks: Sequence[ContrastCheck]) -> Figure:
         panel.set_ylabel("accuracy")
         strip(panel, title)
     bar = Line2D([], [], color="black", lw=0.8, marker="|", ls="", ms=9, label="95 % interval")
-    legend(figure, [*axes[0][0].get_legend_handles_labels()[0], bar], 2)
     pairs = [pair for check in checks for pair in check.contrasts]
+    handles = [*axes[0][0].get_legend_handles_labels()[0], bar]
+    if any(pair.retain_shuffled for pair in pairs):
+        words = "gates shuffled within layers"
+        handles.append(
+            Line2D([], [], color=SHUFFLED, marker="_", ls="", ms=5, mew=1.5, label=words)
+        )
+    legend(figure, handles, 2)
     models_heading(
         figure,
         (check.model for check in checks),
@@ -77,12 +89,35 @@ def _draw_bars(panel: Axes, pairs: Sequence[Contrasted]) -> None:
         panel.bar(places, after, 0.26, color=colour, label=f"{side} (pale: untouched)")
         bounds = np.array([accuracy.interval for accuracy in numbers]).T
         panel.vlines(places, *bounds, color="black", linewidth=0.8)
+        for number, accuracy in enumerate(numbers):
+            ticks = [number + TICKS * offset] * len(accuracy.shuffled)
+            # above the axis, which would hide draws that answer nothing
+            panel.plot(
+                ticks,
+                accuracy.shuffled,
+                "_",
+                color=SHUFFLED,
+                ms=5,
+                mew=1.5,
+                clip_on=False,
+                zorder=3,
+            )
 
 
 def _accuracies(pair: Contrasted) -> dict[str, Accuracy]:
     return {
-        "retained": Accuracy(pair.retain_before, pair.retain_after, pair.retain_after_interval),
-        "forgotten": Accuracy(pair.forget_before, pair.forget_after, pair.forget_after_interval),
+        "retained": Accuracy(
+            pair.retain_before,
+            pair.retain_after,
+            pair.retain_after_interval,
+            pair.retain_shuffled,
+        ),
+        "forgotten": Accuracy(
+            pair.forget_before,
+            pair.forget_after,
+            pair.forget_after_interval,
+            pair.forget_shuffled,
+        ),
     }
 
 

@@ -7,7 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from headatlas.checks.contrast import QUESTIONS_PER_PREFIX, check_contrast, untouched_pair
+from headatlas.checks.contrast import (
+    QUESTIONS_PER_PREFIX,
+    SHUFFLES,
+    check_contrast,
+    untouched_pair,
+)
 from headatlas.checks.results import ContrastCheck, Contrasted
 from headatlas.errors import DivergedError, HeadAtlasError
 from headatlas.runs.pieces import Pieces
@@ -111,7 +116,7 @@ def _untouched(atlas: Atlas, pairs: TaskPairs, kept: Task, lost: Task) -> Contra
 
     def measure() -> dict[str, Any]:
         with tracked(atlas.progress, f"baseline of {kept.name} and {lost.name}"):
-            return untouched_pair(model, kept, lost, []).as_dict()
+            return untouched_pair(model, kept, lost).as_dict()
 
     subject = {"model_hash": model.fingerprint, "version": VERSION, "pair": [kept.hash, lost.hash]}
     stored = Contrasted.from_dict(Pieces(atlas.store, subject).get("untouched pair", measure))
@@ -126,5 +131,5 @@ def _tested(
     def test() -> dict[str, Any]:
         return check_contrast(atlas.model, kept, lost, gates, learned_from).as_dict()
 
-    name = f"contrast, {QUESTIONS_PER_PREFIX} questions a prefix: {kept.hash} {lost.hash}"
-    return Contrasted.from_dict(keep(name, test))
+    settings = f"{QUESTIONS_PER_PREFIX} questions a prefix, {SHUFFLES} shuffles"
+    return Contrasted.from_dict(keep(f"contrast, {settings}: {kept.hash} {lost.hash}", test))

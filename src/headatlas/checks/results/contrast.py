@@ -23,9 +23,10 @@ class Contrasted(Result):
     `…_after` are means over seeds, `…_by_seed` the seeds' own; `…_interval` are 95 % intervals over
     questions, clustered by the demonstrations they follow, and over seeds (with one seed they speak
     of its gates alone). `…_correlation` is that of before and after; `…_chance` what always giving
-    the task's most common target reaches. Verdicts are read from these numbers. Where the model
-    cannot do both tasks, no gates may have been learned: then there are no `seeds`, and what would
-    be after is NaN.
+    the task's most common target reaches. `…_shuffled` are the accuracies under gates shuffled
+    within every layer, by draw. Verdicts are read from these numbers. Where the model cannot do
+    both tasks, no gates may have been learned: then there are no `seeds` and no draws, and what
+    would be after is NaN.
     """
 
     kind: ClassVar[str] = "contrasted pair"
@@ -50,6 +51,8 @@ class Contrasted(Result):
     forget_correlation: float
     retain_chance: float
     forget_chance: float
+    retain_shuffled: tuple[float, ...] = ()
+    forget_shuffled: tuple[float, ...] = ()
 
     @property
     def possible(self) -> bool:
@@ -83,12 +86,30 @@ class Contrasted(Result):
         ).compare(1 - FORGOTTEN)
 
     @property
+    def selective(self) -> bool | None:
+        """Whether the learned gates keep more, relative to what they forget, than shuffled ones.
+
+        That is: retained − forgotten accuracy, as a mean over seeds, is above that of every
+        shuffled draw. `None` without draws. Gates that are no better than shuffled ones are above
+        four draws in one of five cases by chance alone: this is a necessary condition, not a proof.
+        """
+        draws = zip(self.retain_shuffled, self.forget_shuffled, strict=True)
+        differences = [round(kept - lost, 12) for kept, lost in draws]
+        if not differences:
+            return None
+        return round(self.retain_after - self.forget_after, 12) > max(differences)
+
+    @property
     def holds(self) -> bool | None:
-        """Whether enough is kept and enough is forgotten; `None` if the intervals cannot tell, or
-        if the model cannot do both tasks."""
+        """Whether enough is kept and enough is forgotten, and not just as well by shuffled gates.
+
+        `None` if the intervals cannot tell, if shuffled gates do as well, or if the model cannot do
+        both tasks.
+        """
         if not self.possible:
             return None
-        return all_of(self.retained_margin.above, self.forgotten_margin.below)
+        enough = all_of(self.retained_margin.above, self.forgotten_margin.below)
+        return None if enough and self.selective is False else enough
 
     @property
     def verdict(self) -> str:
