@@ -51,6 +51,19 @@ def test_a_head_that_is_alone_in_its_layer_has_no_p_value():
     assert np.isnan(p).tolist() == [False, False, True, False, False]
 
 
+def test_heads_that_a_seed_does_not_have_change_nothing_for_the_others():
+    scores = np.random.default_rng(0).uniform(size=(5, 40))
+    layers = np.arange(40) // 10
+    scores[:, 17] = 1.0
+    missing = scores.copy()
+    missing[2, [3, 30]] = np.nan
+    known = np.isfinite(missing).all(0)
+    p = consistency_p(missing, layers)
+    assert np.isnan(p).tolist() == (~known).tolist()
+    np.testing.assert_array_equal(p[known], consistency_p(scores[:, known], layers[known]))
+    assert np.isnan(consistency_p(np.full((5, 40), np.nan), layers)).all()
+
+
 def test_uniform_noise_seldom_passes():
     """Over all heads together at most 5 % of data sets may have a head with p ≤ 0.05."""
     rng = np.random.default_rng(0)

@@ -8,8 +8,8 @@
 | probing | mean importance over seeds, per function | over seeds | labels shuffled |
 
 Intervals are Student's, but Wilson's over seeds of scores between 0 and 1. "Consistency over seeds"
-shuffles the heads within every seed: a head's mean must exceed the largest mean of any shuffled
-head.
+shuffles the heads within every seed and layer: what a head's mean over seeds has above the mean of
+its layer must exceed the largest such excess of any shuffled head.
 """
 
 from __future__ import annotations

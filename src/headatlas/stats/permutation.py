@@ -37,23 +37,26 @@ def consistency_p(
     `scores` is seed × head, `layers` has the layer of every head. Heads are shuffled within every
     seed and layer, since scores that depend on the layer alone say nothing about a head. What a
     head's mean over seeds has above its layer's must beat the largest such excess of all shuffled
-    heads, so the p-values are corrected for the number of heads. With one seed, or for a head that
-    is alone in its layer, there is no p-value (NaN).
+    heads, so the p-values are corrected for the number of heads. Heads that some seed does not have
+    are left out. For them, with one seed, or for a head that is alone in its layer, there is no
+    p-value (NaN).
     """
     seeds, heads = scores.shape
+    p = np.full(heads, np.nan)
     if seeds < 2:
-        return np.full(heads, np.nan)
+        return p
     rng = np.random.default_rng(seed)
-    members = [np.flatnonzero(layers == layer) for layer in np.unique(layers)]
+    known = np.isfinite(scores).all(0)
+    members = [np.flatnonzero(known & (layers == layer)) for layer in np.unique(layers)]
+    members = [own for own in members if len(own) > 1]
     above_layer = scores.astype(np.float64)
-    for own in members:
-        above_layer[:, own] -= above_layer[:, own].mean(1, keepdims=True)
-    observed = above_layer.mean(0)
     largest = np.full(permutations, -np.inf)
     for own in members:
+        above_layer[:, own] -= above_layer[:, own].mean(1, keepdims=True)
         repeated = np.broadcast_to(above_layer[:, own], (permutations, seeds, len(own)))
         shuffled = rng.permuted(repeated, axis=2).mean(1).max(1)
         largest = np.maximum(largest, shuffled)
-    p = (1 + (largest[:, None] >= observed - 1e-12).sum(0)) / (1 + permutations)
-    alone = np.array([len(own) == 1 for own in members])[np.unique(layers, return_inverse=True)[1]]
-    return np.asarray(np.where(alone, np.nan, p))
+    for own in members:
+        beaten = (largest[:, None] >= above_layer[:, own].mean(0) - 1e-12).sum(0)
+        p[own] = (1 + beaten) / (1 + permutations)
+    return p
