@@ -7,7 +7,7 @@ import xarray as xr
 
 from headatlas.maps.aggregate import mean_bounds
 from headatlas.stats.agreement import agreement_of
-from headatlas.stats.bootstrap import MIN_LAYERS, resampled_heads
+from headatlas.stats.bootstrap import MIN_LAYERS, resampled_heads, resampled_units
 
 
 def test_whole_layers_are_drawn():
@@ -25,6 +25,18 @@ def test_heads_are_drawn_where_layers_are_few_or_of_different_sizes():
     uneven = np.ones((10, 4), bool)
     uneven[0, 0] = False
     assert resampled_heads(uneven, draws=20, seed=0).shape == (20, 39)
+
+
+def test_what_is_drawn_is_counted():
+    """Layers, or heads where layers are few or of different sizes."""
+    assert resampled_units(np.ones((10, 4), bool)) == 10
+    assert resampled_units(np.ones((MIN_LAYERS - 1, 4), bool)) == 4 * (MIN_LAYERS - 1)
+    uneven, missing = np.ones((10, 4), bool), np.ones((10, 4), bool)
+    uneven[0, 0] = False
+    missing[0] = False
+    assert resampled_units(uneven) == 39
+    assert resampled_units(missing) == 9
+    assert resampled_units(np.array([True, False, True])) == 2
 
 
 def test_the_same_seed_gives_the_same_resamples():

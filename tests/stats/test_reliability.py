@@ -160,6 +160,42 @@ def test_heads_of_a_layer_count_for_less_than_heads_of_many_layers():
     assert hits["heads"] < hits["layers"]
 
 
+@pytest.mark.parametrize("shape", [(30, 9), (4, 12)])
+def test_the_intervals_of_layers_and_heads_cover_the_truth(shape):
+    """Of the reliability, and of a correlation with the noise taken out."""
+    hits = {"reproduced": 0, "without noise": 0}
+    for seed in range(40):
+        values = measurements(8, shape[0] * shape[1], 0.5, seed).reshape(8, *shape)
+        found = reproduced(values[:4], draws=40)
+        hits["reproduced"] += found.low <= spearman_brown(0.5, 4) <= found.high
+        noiseless = without_noise(values[:4], values[4:], draws=40)
+        hits["without noise"] += noiseless.low <= 1 <= noiseless.high
+    assert min(hits.values()) >= 35, hits
+
+
+def test_where_heads_are_resampled_heads_are_counted():
+    """Four layers of twelve heads are 48 heads, and degrees of freedom are theirs."""
+    values = measurements(20, 48, 0.5, 0)
+    layered, flat = values.reshape(20, 4, 12), values
+    assert reproduced(layered) == reproduced(flat)
+    assert without_noise(layered[:10], layered[10:]) == without_noise(flat[:10], flat[10:])
+
+
+def test_layers_that_do_not_exist_count_for_nothing():
+    """In the interval too: its degrees of freedom are those of the layers that are there."""
+    values = measurements(8, 90, 0.5, 0).reshape(8, 10, 9)
+    missing = np.pad(values, ((0, 0), (0, 5), (0, 0)), constant_values=np.nan)
+    assert reproduced(missing) == reproduced(values)
+    assert without_noise(missing[:4], missing[4:]) == without_noise(values[:4], values[4:])
+
+
+def test_without_common_heads_nothing_is_known():
+    values = measurements(4, 48, 0.5, 0).reshape(4, 4, 12)
+    values[1] = np.nan
+    assert math.isnan(reproduced(values).mean_map)
+    assert math.isnan(without_noise(values, values).mean)
+
+
 def test_heads_that_do_not_exist_are_left_out():
     values = measurements(4, 90, 0.5, 0).reshape(4, 10, 9)
     missing = np.pad(values, ((0, 0), (0, 2), (0, 0)), constant_values=np.nan)

@@ -30,8 +30,8 @@ def agreement(comparisons: Sequence[Comparison]) -> Figure:
     """Rank correlation of every pair of maps: over all heads, and within layers.
 
     A line per function, or per task where maps have no functions. Bars are 95 % intervals over
-    heads. Where the maps' reliabilities are known, a short upright line marks the ceiling: the
-    correlation of maps that differ in noise alone.
+    layers (heads where there are few layers). Where the maps' reliabilities are known, a short
+    upright line marks the ceiling: the correlation of maps that differ in noise alone.
     """
     rows = [(_line(one, row), row) for one in comparisons for row in one.rows]
     if not rows:

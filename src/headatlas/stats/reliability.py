@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from headatlas.stats.arrays import FloatArray
-from headatlas.stats.bootstrap import resampled_heads
+from headatlas.stats.bootstrap import resampled_heads, resampled_units
 from headatlas.stats.intervals import Change, welch_df
 
 DRAWS = 200
@@ -23,8 +23,8 @@ class Reproduced:
 
     `mean_map` is the correlation between halves of the measurements, over all ways to divide them
     (`MOST_DIVISIONS` random ones if there are more), stepped up to their whole number (Spearman and
-    Brown); `low` and `high` its 95 % interval over heads and measurements. NaN with a single
-    measurement; the interval also with two.
+    Brown); `low` and `high` its 95 % interval over layers (heads where there are few layers) and
+    measurements. NaN with a single measurement; the interval also with two.
     """
 
     one: float
@@ -81,17 +81,19 @@ def without_noise(
     The 95 % interval has three variances: a bootstrap's over layers (or heads, see
     `resampled_heads`), and a jackknife's over the measurements of each (which may fall into groups,
     such as circuits). It may end above 1, as the estimate may: the reliabilities are estimates too.
-    NaN with fewer than three measurements.
+    NaN with fewer than three measurements, or two heads.
     """
     from scipy.stats import t
 
     known = np.asarray(np.isfinite(one).all(0) & np.isfinite(other).all(0))
     one, other = one[:, known], other[:, known]
+    if known.sum() < 2:
+        return Change(math.nan, math.nan, math.nan)
     if min(len(one), len(other)) < 3:
         return Change(_without_noise(one, other), math.nan, math.nan)
     places = resampled_heads(known, draws=draws, seed=seed)
     sampled = [_without_noise(one[:, at], other[:, at]) for at in places]
-    parts = [(float(np.nanvar(sampled, ddof=1)), len(known) - 1.0)]
+    parts = [(float(np.nanvar(sampled, ddof=1)), resampled_units(known) - 1.0)]
     without = [
         [_without_noise(np.delete(one, k, 0), other) for k in range(len(one))],
         [_without_noise(one, np.delete(other, k, 0)) for k in range(len(other))],
@@ -135,7 +137,7 @@ def reproduced(values: FloatArray, *, draws: int = DRAWS, seed: int = 0) -> Repr
     stepped = [spearman_brown(value, count / (count - 1)) for value in without]
     resampled = _fisher_z(over_heads)
     parts = [
-        (float(np.var(resampled[np.isfinite(resampled)])), len(known) - 1.0),
+        (float(np.var(resampled[np.isfinite(resampled)])), resampled_units(known) - 1.0),
         ((count - 1) * float(np.var(_fisher_z(stepped))), count - 1.0),
     ]
     half_width = float(t.ppf(0.975, welch_df(parts))) * math.sqrt(sum(part[0] for part in parts))
@@ -170,7 +172,9 @@ def divisions(count: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _mean_map(values: FloatArray, halves: tuple[FloatArray, FloatArray]) -> float:
-    """Mean correlation of the halves' means, stepped up to all measurements."""
+    """Mean correlation of the halves' means, stepped up to all measurements; NaN with one head."""
+    if values.shape[1] < 2:
+        return float("nan")
     covariance = np.atleast_2d(np.cov(values))
     one, other = halves
     between = ((one @ covariance) * other).sum(1)
