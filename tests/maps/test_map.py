@@ -107,6 +107,18 @@ def test_combine_fills_parts_and_refuses_contradictions():
         combine([])
 
 
+def test_what_is_known_of_one_part_is_not_known_of_all():
+    """A reliability is of certain seeds, and so is how a run ended."""
+    rng = np.random.default_rng(0)
+    known = {"reliability": {"seeds": 3}, "stopped": "reached 0.9"}
+    some = gating_map(rng.random((3, 4, 5)), rng.random((3, 4, 5)), **known)
+    others = some.data.assign_coords(seed=[3, 4, 5])
+    whole = combine([some, Map(others, some.provenance)])
+    assert not known.keys() & whole.provenance.keys()
+    assert whole.aggregate("mean").reliability.seeds == 6
+    assert combine([some]).provenance == some.provenance
+
+
 def test_the_repr_is_one_short_line():
     shown = repr(effects(np.zeros((2, 30, 9))))
     assert shown == "<Map ablation of t on m (seed: 2, layer: 30, head: 9): effect, effect_se>"

@@ -157,6 +157,31 @@ def test_a_correlation_that_is_not_known_hides_no_other():
     assert not unknown.converged
 
 
+def test_a_seed_without_numbers_leaves_the_others():
+    made = fitted()
+    there = made.data["seed"] != 1
+    data = made.data.where(there).assign_coords(loss=made.data["loss"].where(there))
+    missing = Map(data.transpose(..., "layer", "head"), made.provenance)
+    stated = missing.reliability
+    assert np.isnan([*stated.from_start.values(), stated.start_share]).all()
+    assert np.isnan(stated.scores["facilitation"].mean_map)
+    assert stated.losses == pytest.approx({"free": 1.0, "plus": 1.0, "minus": 1.0})
+    assert stated.undecided == pytest.approx(made.sel(seed=[0, 2, 3]).reliability.undecided)
+    mean = missing.aggregate("mean", skip_missing=True)
+    expected = made.sel(seed=[0, 2, 3]).aggregate("mean")
+    np.testing.assert_allclose(mean["facilitation"], expected["facilitation"])
+    assert len(missing.top(3)) == 3
+
+
+def test_a_head_that_only_the_first_gates_lack_is_left_out():
+    made = fitted()
+    path = made.data["gate_path"].copy()
+    path.loc[{"seed": 2, "layer": 0, "head": 3}] = np.nan
+    some = reliability(Map(made.data.assign(gate_path=path), made.provenance))
+    assert some.from_start == pytest.approx(reliability(made).from_start, abs=0.1)
+    assert np.isfinite(some.start_share)
+
+
 def test_a_free_fit_above_a_pushed_one_is_told():
     made = fitted()
     losses = made.data["loss"].copy()

@@ -89,7 +89,8 @@ def end_losses(head_map: Map) -> dict[str, FloatArray]:
 
 
 def _end(losses: FloatArray) -> float:
-    return float(np.mean(losses[np.isfinite(losses)][-END_UPDATES:]))
+    known = losses[np.isfinite(losses)]
+    return float(np.mean(known[-END_UPDATES:])) if len(known) else float("nan")
 
 
 def has_path(head_map: Map) -> bool:

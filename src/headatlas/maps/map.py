@@ -229,8 +229,9 @@ def head_coordinates(
 def combine(parts: Iterable[Map]) -> Map:
     """Fill one map from parts that hold different heads or seeds; provenance is the first's.
 
-    A number that two parts give must be the same, up to the rounding between machines; the first
-    one counts.
+    What it says of the first's own seeds (`reliability`, `stopped`) is not of several parts, and is
+    dropped. A number that two parts give must be the same, up to the rounding between machines; the
+    first one counts.
     """
     parts = list(parts)
     if not parts:
@@ -241,9 +242,10 @@ def combine(parts: Iterable[Map]) -> Map:
     for part in parts[1:]:
         _check_overlap(whole, part.data)
         whole = whole.combine_first(part.data.reset_coords())
+    own = ("reliability", "stopped") if len(parts) > 1 else ()
     return Map(
         whole.set_coords(beside).transpose(..., *HEAD_DIMS, missing_dims="ignore"),
-        parts[0].provenance,
+        {name: fact for name, fact in parts[0].provenance.items() if name not in own},
     )
 
 

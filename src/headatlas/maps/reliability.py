@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ from headatlas.stats.arrays import FloatArray
 from headatlas.stats.reliability import Kappa, Reproduced, fleiss_kappa, reproduced
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from headatlas.maps.map import Map
 
 
@@ -199,10 +202,9 @@ def reliability(head_map: Map) -> Reliability:
         if stored := head_map.provenance.get("reliability"):  # of the seeds that were aggregated
             return Reliability.from_dict(stored)
         head_map = type(head_map)(head_map.data.expand_dims("seed"), head_map.provenance)
-    values = {name: _by_seed(head_map, name) for name in SCORES}
     words = roles(head_map, None).transpose("seed", *HEAD_DIMS).to_numpy()
     exists = (words != "").all(0)
-    from_start, start_share = _start_dependence(head_map, values)
+    from_start, start_share = _start_dependence(head_map)
     losses = end_losses(head_map)
     return Reliability(
         seeds=int(head_map.data.sizes["seed"]),
@@ -214,7 +216,7 @@ def reliability(head_map: Map) -> Reliability:
         fits=fit_convergence(head_map),
         from_start=from_start,
         start_share=start_share,
-        losses={stage: float(np.mean(by_seed)) for stage, by_seed in losses.items()},
+        losses={stage: _mean_of_known(by_seed) for stage, by_seed in losses.items()},
         free_above=_free_above(losses),
     )
 
@@ -227,34 +229,28 @@ def _free_above(losses: dict[str, FloatArray]) -> int:
     return int((losses["free"] > pushed).sum())
 
 
-def _by_seed(head_map: Map, name: str) -> FloatArray:
-    """The scores of the heads that all seeds have: seed × head."""
-    values = head_map[name].transpose("seed", *HEAD_DIMS).to_numpy()
-    flat = values.reshape(len(values), -1)
-    return np.asarray(flat[:, np.isfinite(flat).all(0)])
+def _start_dependence(head_map: Map) -> tuple[dict[str, float], float]:
+    """`from_start` and `start_share` of a map; nothing is known without a path.
 
-
-def _first_gates(head_map: Map) -> FloatArray | None:
-    """The gates that the fits started from: seed × head."""
+    Over the heads whose scores and first gates all seeds have.
+    """
     if not has_path(head_map):
-        return None
-    first = head_map["gate_path"].sel(stage="free").isel(point=0)
-    flat = first.transpose("seed", *HEAD_DIMS).to_numpy().reshape(first.sizes["seed"], -1)
-    return np.asarray(flat[:, np.isfinite(flat).all(0)])
-
-
-def _start_dependence(
-    head_map: Map, values: dict[str, FloatArray]
-) -> tuple[dict[str, float], float]:
-    """`from_start` and `start_share` of a map; nothing is known without a path."""
-    start = _first_gates(head_map)
-    if start is None:
         return {}, float("nan")
+    start = _by_seed(head_map["gate_path"].sel(stage="free").isel(point=0))
+    scores = {name: _by_seed(head_map[name]) for name in SCORES}
+    known = np.isfinite([start, *scores.values()]).all((0, 1))
+    start = start[:, known]
+    scores = {name: by_seed[:, known] for name, by_seed in scores.items()}
     from_start = {
         name: _mean_of_known([_correlation(*pair) for pair in zip(start, by_seed, strict=True)])
-        for name, by_seed in values.items()
+        for name, by_seed in scores.items()
     }
-    return from_start, _share_of_start(start, values["facilitation"])
+    return from_start, _share_of_start(start, scores["facilitation"])
+
+
+def _by_seed(values: xr.DataArray) -> FloatArray:
+    """The values of a variable: seed × head."""
+    return values.transpose("seed", *HEAD_DIMS).to_numpy().reshape(values.sizes["seed"], -1)
 
 
 def _share_of_start(start: FloatArray, score: FloatArray) -> float:
@@ -264,13 +260,13 @@ def _share_of_start(start: FloatArray, score: FloatArray) -> float:
     return _correlation((start - start.mean(0)).ravel(), (score - score.mean(0)).ravel()) ** 2
 
 
-def _mean_of_known(values: list[float]) -> float:
+def _mean_of_known(values: Sequence[float] | FloatArray) -> float:
     """The mean without NaNs: a seed whose score is the same for all heads has no correlation."""
     known = [value for value in values if not np.isnan(value)]
     return float(np.mean(known)) if known else float("nan")
 
 
 def _correlation(x: FloatArray, y: FloatArray) -> float:
-    if np.ptp(x) == 0 or np.ptp(y) == 0:
+    if not len(x) or np.ptp(x) == 0 or np.ptp(y) == 0:
         return float("nan")
     return float(np.corrcoef(x, y)[0, 1])
