@@ -12,6 +12,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
+import headatlas as ha
 from headatlas.checks.gating import held_out, toggling
 from headatlas.checks.results import Contrasted
 from headatlas.maps import load_map
@@ -110,6 +111,26 @@ def test_check_writes_what_it_finds(headatlas, gated, tasks):
     assert "was checked before" not in " ".join(error.split())
 
 
+def test_a_map_that_cannot_be_checked_leaves_the_others(
+    headatlas, gated, tasks, tmp_path, monkeypatch
+):
+    copied = Path(shutil.copytree(gated[0], tmp_path / "copied"))
+    plain = ha.Atlas.check
+
+    def check(atlas, head_map, *given, **named):
+        if head_map.provenance["task"] == "a":
+            raise ha.HeadAtlasError("it is cloudy.")
+        return plain(atlas, head_map, *given, **named)
+
+    monkeypatch.setattr(ha.Atlas, "check", check)
+    words = ("check", copied, "--task", tasks[0], "--task", tasks[1], "--questions", "4")
+    code, printed, error = headatlas(*words)
+    assert code == 2
+    assert re.search(r"note: tiny\.a\.gating-\w+ is not checked: it is cloudy\.", error)
+    assert "b: 4 test questions per seed" in printed
+    assert "wrote " in printed
+
+
 def test_three_updates_are_said_to_mean_nothing_and_are_not_approved(
     headatlas, tiny_folder, tasks, tmp_path
 ):
@@ -204,6 +225,20 @@ def test_leave_one_out_learns_from_the_others(headatlas, tiny_folder, tasks, tmp
         (
             ("gate", "--regularization", "0", "--out", "o"),
             "gating needs a regularization above 0, not 0.0",
+        ),
+        (
+            (
+                "gate",
+                "--model",
+                "none",
+                "--regularization",
+                "0.1",
+                "--resolution",
+                "0.02",
+                "--out",
+                "o",
+            ),
+            "--regularization (0.1) and --resolution (0.02) both set λ: give one of them.",
         ),
         (
             ("gate", "--threshold", "1", "--out", "o"),

@@ -6,9 +6,11 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
+import headatlas as ha
 from headatlas.models.load import loader
 
 
@@ -107,6 +109,33 @@ def test_baseline_says_at_chance_only_where_that_is_shown(headatlas, tiny_folder
         code, printed, _ = headatlas(*words, task)
         assert code == 0
         assert verdict in printed
+
+
+def test_what_is_not_known_of_a_baseline_is_null_or_a_dash(
+    headatlas, tiny_folder, tmp_path, monkeypatch
+):
+    path = tmp_path / "yes.jsonl"  # no other target to shuffle with
+    rows = [{"prompt": f"Is it {i}?", "target": " yes"} for i in range(20)]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    words = ("task", "baseline", "--model", tiny_folder, "--examples", 4, "--task", path)
+    code, printed, _ = headatlas(*words, "--json")
+    assert code == 0
+    assert "NaN" not in printed
+    (row,) = json.loads(printed)
+    unknown = ("shuffled_logprob", "gain_low", "gain_high", "gain")
+    assert [row[name] for name in unknown] == [None] * 4
+    measured, nan = ha.measure_baseline, float("nan")
+    monkeypatch.setattr(
+        ha,
+        "measure_baseline",
+        lambda *given, **named: replace(
+            measured(*given, **named), accuracy_low=nan, accuracy_high=nan
+        ),
+    )
+    code, printed, _ = headatlas(*words)
+    assert code == 0
+    assert "% (–)" in printed
+    assert "nan" not in printed
 
 
 def test_markup_in_a_file_is_text(headatlas, tmp_path):

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from functools import partial
 from itertools import islice
+from math import isnan, nan
 
 import pytest
 import torch
@@ -110,6 +111,20 @@ def test_what_is_at_chance_and_what_is_not_known():
     assert by_gain(gain_low=-0.1, gain_high=0.04).verdict == "at chance level"
     assert by_gain(gain_low=-0.1, gain_high=0.2).verdict.startswith("not shown")
     assert "+1.00 nats per token likelier" in by_gain(gain_low=-0.1, gain_high=0.2).warning()
+
+
+@pytest.mark.parametrize("intervals", [[(0.4, 0.6), (nan, nan)], [(nan, nan), (0.4, 0.6)]])
+def test_where_one_interval_is_unknown_so_is_the_widest(intervals):
+    assert all(map(isnan, baseline_module._widest(intervals)))
+    assert baseline_module._widest([(0.4, 0.6), (0.3, 0.5)]) == (0.3, 0.6)
+
+
+def test_an_unknown_interval_shows_nothing():
+    by_accuracy = of_accuracy(0.9, nan, nan)
+    by_gain = of_accuracy(1.0, 1.0, 1.0, 0.02, measure="logprob", gain_low=nan, gain_high=nan)
+    for unknown in (by_accuracy, by_gain):
+        assert unknown.ability is Ability.NOT_ABOVE
+        assert unknown.verdict == "not shown to be above chance (n = 64)"
 
 
 def test_above_chance_is_not_enough():

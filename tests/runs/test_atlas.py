@@ -178,11 +178,30 @@ def test_progress_of_an_export_reaches_its_total(tmp_path, tiny_folder, task):
         assert told[work][-1].done == told[work][0].total > 10
 
 
-def test_the_only_seed_is_exported_without_questions_to_choose_by(atlas, tmp_path):
+@pytest.fixture
+def without_select():
     rows = [ha.Example(f"What is {i}?", f" {i % 5}") for i in range(24)]
-    task = ha.Task("two", 1, "", {"train": tuple(rows[:12]), "test": tuple(rows[12:])})
-    exported = atlas.export(atlas.map(GATING, task), tmp_path / "model", task=task)
+    return ha.Task("two", 1, "", {"train": tuple(rows[:12]), "test": tuple(rows[12:])})
+
+
+def test_the_only_seed_is_exported_without_questions_to_choose_by(atlas, without_select, tmp_path):
+    gates = atlas.map(GATING, without_select)
+    exported = atlas.export(gates, tmp_path / "model", task=without_select)
     assert exported.seed == 0
+
+
+def test_what_is_chosen_on_select_questions_needs_some(
+    atlas, without_select, tmp_path, monkeypatch
+):
+    gates = atlas.map(GATING, without_select, seeds=2, baseline=False)
+    scored = count_calls(monkeypatch, Model, "score")
+    with pytest.raises(ha.HeadAtlasError, match=r"'select' questions, and 'two' has none: export"):
+        atlas.export(gates, tmp_path / "model", hard=True, seed=0, task=without_select)
+    with pytest.raises(ha.HeadAtlasError, match=r"'two' has none: choose one .* \(it has 0, 1\)"):
+        atlas.export(gates, tmp_path / "model", task=without_select)
+    assert not scored
+    assert not (tmp_path / "model").exists()
+    assert atlas.export(gates, tmp_path / "model", seed=1, task=without_select).seed == 1
 
 
 def test_without_a_callback_nothing_is_printed(tmp_path, tiny_folder, task, capfd):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import headatlas as ha
-from headatlas.runs import stopping
+from headatlas.runs import engine, stopping
 from headatlas.runs.stopping import STABLE_SEEDS, StoppingRule
 from small_things import gating_map, write_task
 
@@ -48,6 +50,7 @@ def test_a_map_that_does_not_become_stable_says_so(atlas, task):
     gates = atlas.map(GATING, task, 7, baseline=False, until_stable=0.9)
     assert gates.data.sizes["seed"] == 7
     assert gates.provenance["stopped"].startswith("did not reach 0.9")
+    assert "(lower bound over layers and seeds)" in gates.provenance["stopped"]
     assert any("did not reach 0.9" in line for line in atlas.summary(gates))
 
 
@@ -85,9 +88,40 @@ def test_the_lower_bounds_of_both_scores_count():
     assert not StoppingRule(stable=0.5).is_stable(gating_map(same, noise))
 
 
-def test_a_time_alone_is_no_limit_of_seeds(atlas, task):
+@pytest.fixture
+def fits_take(monkeypatch):
+    """Replace the clock: it moves in fits alone, by the seconds given for each seed. Seeds among
+    `diverging` then diverge."""
+
+    def replace_clock(seconds, diverging=()):
+        now, plain = [0.0], ha.Gating.run
+
+        def run(self, model, task, seed, **named):
+            now[0] += seconds[seed]
+            if seed in diverging:
+                raise ha.DivergedError(f"seed {seed} diverged.")
+            return plain(self, model, task, seed, **named)
+
+        monkeypatch.setattr(ha.Gating, "run", run)
+        for place in (engine, stopping):
+            monkeypatch.setattr(place, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+
+    return replace_clock
+
+
+def test_a_time_alone_is_no_limit_of_seeds(atlas, task, fits_take):
+    """The third seed ends after 9 s, a fourth would after 12 s."""
+    fits_take([3.0] * 5)
     several = atlas.map(GATING, task, baseline=False, seconds=10.0)
-    assert several.data.sizes["seed"] > 1
+    assert several["seed"].to_numpy().tolist() == [0, 1, 2]
+
+
+def test_seeds_that_diverge_take_time_too(atlas, task, fits_take):
+    """After 8 s a third seed is expected to take 4 s, not the 2 s of the one that gave a map."""
+    fits_take([2.0, 6.0, 2.0, 2.0, 2.0], diverging=[1])
+    one = atlas.map(GATING, task, baseline=False, seconds=11.0)
+    assert one["seed"].to_numpy().tolist() == [0]
+    assert list(one.provenance["diverged_seeds"]) == ["1"]
 
 
 @pytest.mark.parametrize("wrong", [{"until_stable": 1.0}, {"until_stable": 0}, {"seconds": 0}])

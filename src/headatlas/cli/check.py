@@ -35,7 +35,7 @@ def check(
     """Is a map true? Causal checks on test questions.
 
     Gating. Toggling: heads are switched in the order of each score, starting from G⁺, and for
-    comparison random heads of the same layers and of similar output size. The target's
+    comparison random heads of the same layers, the nearest in output size. The target's
     log-probability should fall more than with random heads for facilitation, rise for interference
     and stay for irrelevance. Held-out: loss under the learned gates, also made hard (0 or 1),
     against the untouched model.
@@ -58,15 +58,17 @@ def check(
     }
     with model.atlas(folder) as atlas:
         results = []
+        skipped = False
         maps = _chosen(atlas, map_name, tasks)
         for head_map in maps:
             try:
                 own = tasks.get(str(head_map.provenance["task"]))
                 result = atlas.check(head_map, own, questions=questions)
-            except ha.TaskError as error:
+            except ha.HeadAtlasError as error:
                 if len(maps) == 1:
                     raise
-                note(str(error))
+                note(f"{head_map.name} is not checked: {error}")
+                skipped = True
                 continue
             results.append(result)
             marked = [atlas.load(head_map.name)] if isinstance(result, ha.FunctionCheck) else []
@@ -76,6 +78,8 @@ def check(
     for result in results:
         show_result(result)
     name_files(atlas.files)
+    if skipped:
+        raise typer.Exit(2)
 
 
 def _chosen(atlas: ha.Atlas, names: list[str] | None, tasks: dict[str, ha.Task]) -> list[ha.Map]:

@@ -58,8 +58,8 @@ def baseline(
             )
         display(ha.Progress("test examples", done, done, finished=True))
     if as_json:
-        rows = [result.as_dict() | _derived(result) for result in baselines]
-        typer.echo(json.dumps(rows, indent=1, ensure_ascii=False))
+        rows = [_known(result.as_dict() | _derived(result)) for result in baselines]
+        typer.echo(json.dumps(rows, indent=1, ensure_ascii=False, allow_nan=False))
         return
     _print(loaded.spec.name, baselines)
     for result in baselines:
@@ -74,6 +74,21 @@ def _derived(result: ha.Baseline) -> dict[str, object]:
         "can_do": result.can_do,
         "verdict": result.verdict,
     }
+
+
+def _known(row: dict[str, object]) -> dict[str, object]:
+    """The row with `None` for numbers that are not known: JSON has no NaN."""
+    return {
+        name: None if isinstance(value, float) and not isfinite(value) else value
+        for name, value in row.items()
+    }
+
+
+def _right(row: ha.Baseline) -> str:
+    """The accuracy with its interval."""
+    if not isfinite(row.accuracy_low):
+        return f"{row.accuracy:.0%} (–)"
+    return f"{row.accuracy:.0%} ({row.accuracy_low * 100:.0f}–{row.accuracy_high * 100:.0f})"
 
 
 def _short(result: ha.Baseline) -> str:
@@ -94,7 +109,7 @@ def _print(model: str, baselines: Sequence[ha.Baseline]) -> None:
         shown.add_row(
             escape(row.task),
             str(row.examples),
-            f"{row.accuracy:.0%} ({row.accuracy_low * 100:.0f}–{row.accuracy_high * 100:.0f})",
+            _right(row),
             f"{row.chance:.1%}",
             f"{row.logprob:.2f}",
             f"{row.shuffled_logprob:.2f}" if isfinite(row.shuffled_logprob) else "–",

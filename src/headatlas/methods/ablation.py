@@ -49,7 +49,7 @@ class Ablation(Method[Task]):
     by_function: bool = False
 
     name: ClassVar[str] = "ablation"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     variable: ClassVar[str] = "effect"
     subject: ClassVar[type] = Task
 

@@ -244,9 +244,9 @@ def _measure(
 
 def _widest(intervals: Iterable[tuple[float, float]]) -> tuple[float, float]:
     """From the lowest lower bound to the highest upper one: examples may fall into clusters in more
-    than one way."""
+    than one way. Where one interval is unknown (NaN), so is the widest."""
     lows, highs = zip(*intervals, strict=True)
-    return min(lows), max(highs)
+    return float(np.min(lows)), float(np.max(highs))
 
 
 def _take(batches: Iterator[list[Example]], limit: int | None) -> Iterator[list[Example]]:

@@ -337,13 +337,15 @@ class Atlas:
     ) -> exporting.Exported:
         """Fold learned gates into the weights: an ordinary checkpoint that any loader runs.
 
-        `gates` are `plus`, `minus` or `free`; `hard` rounds them to 0 or 1. Without a `seed`, the
-        one with the lowest loss on the `select` questions is taken.
+        `gates` are `plus`, `minus` or `free`; `hard` cuts them to 0 or 1 at the threshold that is
+        best on the `select` questions. Without a `seed`, the one with the lowest loss on the
+        `select` questions is taken.
         """
         head_map = self._map(head_map)
-        exporting.check_export(head_map, folder, gates, seed)
+        given = None if task is None else self._task(task)
+        exporting.check_export(head_map, folder, gates=gates, hard=hard, seed=seed, task=given)
         model = self.model_of(head_map)
-        own_task = self.task_of(head_map, task)
+        own_task = self.task_of(head_map, given)
         return exporting.export_gates(
             model,
             own_task,

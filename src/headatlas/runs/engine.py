@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 @dataclass
 class Outcome:
     """What became of the units: their maps, the seconds each computed one took, the ones that were
-    there, and why others failed."""
+    there, why others failed, and the seconds those took."""
 
     maps: dict[str, Map] = field(default_factory=dict)
     computed: dict[str, float] = field(default_factory=dict)
     skipped: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
+    failed_seconds: list[float] = field(default_factory=list)
 
 
 def run_units(
@@ -65,6 +66,7 @@ def run_units(
             result = method.run(model, task, unit.seed, part=unit.part, report=report, inputs=given)
         except DivergedError as error:
             outcome.failed[unit.key] = str(error)
+            outcome.failed_seconds.append(time.perf_counter() - start)
             step(expected - done, "")
             continue
         step(expected - done, "")  # a fit may end early

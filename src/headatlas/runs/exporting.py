@@ -36,8 +36,19 @@ class Exported:
     held_out: tuple[HeldOut, ...]
 
 
-def check_export(head_map: Map, folder: str | Path, gates: str, seed: int | None) -> None:
-    """Raise if gates of a map cannot be exported as asked, before a model is loaded."""
+def check_export(
+    head_map: Map,
+    folder: str | Path,
+    *,
+    gates: str,
+    hard: bool,
+    seed: int | None,
+    task: Task | None,
+) -> None:
+    """Raise if gates of a map cannot be exported as requested, before a model is loaded.
+
+    Without a `task` it is a built-in one, which has `select` questions.
+    """
     check_new_folder(folder)
     Store(folder).check()
     if not is_gating(head_map):
@@ -53,6 +64,18 @@ def check_export(head_map: Map, folder: str | Path, gates: str, seed: int | None
     seeds = seeds_of(head_map)
     if seed is not None and seed not in seeds:
         raise HeadAtlasError(f"no seed {seed} in this map: it has {', '.join(map(str, seeds))}.")
+    if task is None or task.splits.get("select"):
+        return
+    if hard:
+        raise HeadAtlasError(
+            "hard gates are cut at a threshold that is chosen on 'select' questions, and "
+            f"'{task.name}' has none: export soft gates."
+        )
+    if seed is None and len(seeds) > 1:
+        raise HeadAtlasError(
+            f"the best seed is chosen on 'select' questions, and '{task.name}' has none: choose "
+            f"one with --seed (seed=) from those of the map (it has {', '.join(map(str, seeds))})."
+        )
 
 
 def export_gates(

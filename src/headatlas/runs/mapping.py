@@ -126,7 +126,7 @@ def _ends(
     stopping: StoppingRule, units: Sequence[Unit], seed: int, outcome: Outcome, store: Store
 ) -> bool:
     """Whether the run ends after this seed."""
-    if stopping.is_late(list(outcome.computed.values())):
+    if stopping.is_late([*outcome.computed.values(), *outcome.failed_seconds]):
         return True
     if stopping.stable is None:
         return False

@@ -27,14 +27,14 @@ class StoppingRule:
     `stable`: facilitation and interference of the mean map reproduce at least so well, by the lower
     end of their 95 % intervals over layers and seeds, from `STABLE_SEEDS` seeds on. The intervals
     do not allow for a look after every seed: with fewer seeds a run would often stop at a lucky
-    moment. `seconds`: no seed is begun that would end later, judged by the seeds of this run; the
-    first is always done. `seeds`: the most, if given.
+    moment. `seconds`: no seed is begun that would end later, judged by the seeds of this run (also
+    those that diverged); the first is always done. `seeds`: the most, if given.
     """
 
     stable: float | None = None
     seconds: float | None = None
     seeds: int | None = None
-    began: float = field(default_factory=time.perf_counter)
+    began: float = field(default_factory=lambda: time.perf_counter())
 
     def __post_init__(self) -> None:
         if self.stable is not None and not 0 < self.stable < 1:
@@ -60,12 +60,12 @@ class StoppingRule:
             return False
         return head_map.data.sizes["seed"] >= STABLE_SEEDS and reached(head_map) >= self.stable
 
-    def is_late(self, computed: list[float]) -> bool:
-        """Whether the next seed would end after the time is up."""
+    def is_late(self, durations: list[float]) -> bool:
+        """Whether the next seed would end after the time is up, if it takes as long as others."""
         if self.seconds is None:
             return False
         used = time.perf_counter() - self.began
-        return used + (sum(computed) / len(computed) if computed else 0.0) > self.seconds
+        return used + (sum(durations) / len(durations) if durations else 0.0) > self.seconds
 
     def outcome(self, head_map: Map) -> str | None:
         """How the run ended, for the map's provenance; `None` if there was no limit."""
@@ -75,7 +75,9 @@ class StoppingRule:
             return None if self.seconds is None else f"{number} in the time given"
         lower_bound = reached(head_map)
         bound = (
-            "unknown" if math.isnan(lower_bound) else f"{lower_bound:.2f} (lower bound over heads)"
+            "unknown"
+            if math.isnan(lower_bound)
+            else f"{lower_bound:.2f} (lower bound over layers and seeds)"
         )
         words = f"reliability {bound} with {number}"
         if lower_bound >= self.stable and seeds >= STABLE_SEEDS:

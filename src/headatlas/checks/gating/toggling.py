@@ -5,8 +5,9 @@ Heads are sorted by a score. Starting from G⁺, the first k of them are set to 
 stays near 0 for irrelevance, and rises for interference (Nam et al., arXiv 2505.13737). Toggling
 many heads ruins a model whichever they are, so every curve has a band: the same with other heads of
 the same layers, the nearest in output size that have neither that role nor the opposite one.
-Verdicts compare the two at a fixed number of heads. (At the other points of irrelevance, where heads
-without a partner are toggled too, random heads are as many, but not always of the same layers.)
+Verdicts compare the two at a fixed number of heads. (At the other points of irrelevance, where
+heads without a partner are toggled too, random heads are as many, but not always of the same
+layers.)
 """
 
 from __future__ import annotations

@@ -18,8 +18,10 @@ class About:
     """The map that was checked (by name and hash of its numbers), its model and task, the number
     of test questions that was requested, and the version of the check.
 
-    `look` counts the checks of this very map with different numbers of questions. Who looks again
-    because the first look was not clear has a second chance to err, so intervals become wider:
+    `look` counts the finished checks of this kind that a map of this name has had: with another
+    number of questions, after the map has grown (more seeds of nearly the same data), or by the
+    rules of another version of the check. Who looks again because the first look was not clear has
+    a second chance to err, so intervals become wider:
 
     >>> [round(About("map", "hash", "model", "task", 64, look=look).level, 3) for look in (1, 2, 3)]
     [0.95, 0.99, 0.998]

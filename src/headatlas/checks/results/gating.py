@@ -114,8 +114,8 @@ class Curve:
     the change with the chosen heads, `control` the mean of the controls, `difference` the first
     minus the second. `count` heads have the role on average; `left_out` of these have no other head
     of their layer left to compare them with: they are toggled for irrelevance only. `size_ratio` is
-    how much the controls write there, in units of what the chosen heads do: with few heads left in a
-    layer, the nearest in size may be far smaller.
+    how much the controls write there, in units of what the chosen heads do: with few heads left in
+    a layer, the nearest in size may be far smaller.
     """
 
     score: str
