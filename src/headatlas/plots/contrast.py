@@ -90,6 +90,8 @@ def _draw_bars(panel: Axes, pairs: Sequence[Contrasted]) -> None:
         bounds = np.array([accuracy.interval for accuracy in numbers]).T
         panel.vlines(places, *bounds, color="black", linewidth=0.8)
         for number, accuracy in enumerate(numbers):
+            if not accuracy.shuffled:
+                continue
             ticks = [number + TICKS * offset] * len(accuracy.shuffled)
             # above the axis, which would hide draws that answer nothing
             panel.plot(
