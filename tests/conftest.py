@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,10 @@ import torch
 from headatlas.models.load.loader import load_model
 from headatlas.models.model import Model
 from small_things import save_tiny_folder, tiny_llama
+
+# Some virtual machines announce AMX units and stop a process that uses them, as torch does for
+# bfloat16; read when torch first multiplies, also in processes that tests start.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
 
 @pytest.fixture(scope="session")
