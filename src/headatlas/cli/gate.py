@@ -95,10 +95,8 @@ class GatingOptions:
     def method(self) -> ha.Gating:
         """The method with these settings."""
         if self.regularization is not None and self.resolution is not None:
-            raise ha.HeadAtlasError(
-                f"--regularization ({self.regularization:g}) and --resolution "
-                f"({self.resolution:g}) both set λ: give one of them."
-            )
+            two = f"--regularization ({self.regularization}) and --resolution ({self.resolution})"
+            raise ha.HeadAtlasError(f"{two} both set λ: give one of them.")
         names = (
             "steps", "free_steps", "batch_size", "beta2", "regularization", "resolution",
             "clamp", "max_grad_norm", "patience",
