@@ -25,15 +25,13 @@ RELIABLE = {"facilitation": 0.9, "interference": 0.8}
 UNDECIDED = 0.15
 """Further goals: reliabilities of the mean map, and the most undecided gates."""
 
-YES_NO = (True, False)
-
 
 def schedule_section(
     default: dict[str, ha.Map], long: dict[str, ha.Map], timed: dict[str, Any]
 ) -> list[str]:
     """The default schedule against long references, on tasks that it was not tuned on."""
     tasks = [task for task in STATED_ON if task in default and task in long and task in timed]
-    rows, missed = [], []
+    rows, outcomes = [], []
     for task in tasks:
         seconds = {
             name: timing["updates"] * timing["seconds_per_update"]
@@ -44,7 +42,7 @@ def schedule_section(
             scores = [stated.scores[score] for score in GOALS]
             seeds_in_time = seconds["reference"] / seconds[name]
             if name == "default":
-                missed += _missed(task, stated, seeds_in_time)
+                outcomes.append(_goals_met(task, stated, seeds_in_time))
             rows.append(
                 [
                     task,
@@ -96,7 +94,7 @@ def schedule_section(
             ],
             rows,
         ),
-        "\n".join(text(line, "- ") for line in [*missed, *_warned(tasks, long)]),
+        "\n".join(text(line, "- ") for line in [*outcomes, *_warned(tasks, long)]),
     ]
 
 
@@ -109,7 +107,7 @@ def _stepped(score: Reproduced, seeds: int, seeds_in_time: float) -> str:
     return f"{middle:.2f} ({low:.2f} … {high:.2f})"
 
 
-def _missed(task: str, stated: Reliability, seeds_in_time: float) -> list[str]:
+def _goals_met(task: str, stated: Reliability, seeds_in_time: float) -> str:
     """Whether the goals other than agreement with the reference are met, by the estimates."""
     in_time = {name: spearman_brown(stated.scores[name].one, seeds_in_time) for name in RELIABLE}
     met = {
@@ -125,11 +123,12 @@ def _missed(task: str, stated: Reliability, seeds_in_time: float) -> list[str]:
             for name, least in RELIABLE.items()
         },
     }
-    reached, failed = ([words for words, is_met in met.items() if is_met is say] for say in YES_NO)
-    return [
+    reached = [words for words, is_met in met.items() if is_met]
+    missed = [words for words, is_met in met.items() if not is_met]
+    return (
         f"{task}, by the estimates: goals met: {', '.join(reached) or 'none'}; missed: "
-        f"{', '.join(failed) or 'none'}."
-    ]
+        f"{', '.join(missed) or 'none'}."
+    )
 
 
 def _warned(tasks: list[str], long: dict[str, ha.Map]) -> list[str]:
