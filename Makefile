@@ -60,7 +60,9 @@ results: $(READY)
 	for varied in start data; do $(BIN)/headatlas gate --task present-past --varied $$varied --seeds 4 --out $(RESULTS)/varied || exit; done
 	$(BIN)/headatlas check $(RESULTS)/gating
 	$(BIN)/headatlas check $(RESULTS)/default
-	test -z "$(GEMMA)" || $(BIN)/headatlas gate --model $(GEMMA) --task math --task syntax --batch-size 8 --seeds 5 --out $(RESULTS)/gemma
+	test -z "$(GEMMA)" || $(BIN)/headatlas gate --model $(GEMMA) --task math --batch-size 8 --seeds 5 --out $(RESULTS)/gemma
+	test -z "$(GEMMA)" || $(BIN)/headatlas gate --model $(GEMMA) --task syntax --batch-size 8 --seeds 5 --out $(RESULTS)/gemma-short
+	test -z "$(GEMMA)" || $(BIN)/headatlas gate --model $(GEMMA) --task syntax --batch-size 8 --steps 120 --free-steps 40 --seeds 5 --out $(RESULTS)/gemma
 	$(BIN)/headatlas contrast --out $(RESULTS)/contrast
 	$(BIN)/headatlas probe --out $(RESULTS)/cognition
 	test -z "$(COGQA)" || $(BIN)/headatlas probe --causes --suite $(COGQA) --out $(RESULTS)/cogqa

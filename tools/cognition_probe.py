@@ -112,8 +112,8 @@ def causes_section() -> Iterator[str]:
             [
                 str(row.function),
                 f"{row.spearman:+.2f} ({row.low:+.2f} … {row.high:+.2f})",
-                " / ".join(f"{value:.2f}" for value in row.reliability),
-                _known(row.ceiling),
+                " / ".join("–" if np.isnan(value) else f"{value:.2f}" for value in row.reliability),
+                f"{row.ceiling:.2f}" if np.isfinite(row.ceiling) else "–",
                 _known(row.disattenuated)
                 + (
                     f" ({row.disattenuated_low:+.2f} … {row.disattenuated_high:+.2f})"

@@ -20,7 +20,7 @@ from headatlas.plots import draw
 from schedule_section import SCHEDULE_TIMES
 from stored import RESULTS, atlas_of, checks_of, equal_seeds, maps_of
 
-RUNS = (*gating_page.MODELS, "default", seeds_section.RUN, "contrast", "reference")
+RUNS = (*gating_page.TRUSTED, seeds_section.RUN, "contrast", "reference")
 KEPT = ("maps/*.nc", "checks/*.json")
 PROBED = tuple(cognition_runs.RUNS)
 KEPT_PROBED = ("maps/*.probing-*.nc", "checks/*.probing-*.json")

@@ -63,7 +63,7 @@ def schedule_section(
             f"The default ({schedule}) was chosen on {_listed(TUNED_ON)}; this table has other "
             f"tasks. For {_listed(SEEN_BEFORE)} it is a second look: an earlier candidate had been "
             "compared with references of theirs. References have the published learning rates and "
-            f"250 + 250 + 250 updates of {_listed(STATED_ON.values())} questions. *Reliability*: "
+            f"250 + 250 + 250 updates of {_batches()} questions. *Reliability*: "
             "of the mean over all seeds, from halves (Spearman–Brown). *With the reference*: "
             "correlation of the mean maps with their noise taken out, and its 95 % interval over "
             "layers and seeds (in simulations it is too wide where seeds are independent: it "
@@ -175,6 +175,15 @@ def _reached(correlation: Change, goal: float) -> str:
 
 def _values(scores: Any) -> np.ndarray[Any, Any]:
     return np.asarray(scores.transpose("seed", "layer", "head").to_numpy())
+
+
+def _batches() -> str:
+    """The questions per update of every task's reference: 16 (present-past, ioi) and 8 (syntax)."""
+    sizes = dict.fromkeys(STATED_ON.values())
+    return _listed(
+        f"{size} ({', '.join(task for task in STATED_ON if STATED_ON[task] == size)})"
+        for size in sizes
+    )
 
 
 def _listed(words: Any) -> str:

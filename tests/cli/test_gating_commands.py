@@ -142,10 +142,30 @@ def test_three_updates_are_said_to_mean_nothing_and_are_not_approved(
     assert warned < printed.index("of heads facilitate")
     code, printed, error = headatlas("check", out, "--task", tasks[0], "--questions", "4")
     assert code == 0, error
+    said_before = " ".join(error.partition("checking a")[0].split())
+    assert "cannot pass, whatever its check finds: roles mean nothing yet" in said_before
     assert "the map is not reliable: roles mean nothing yet" in printed
     assert ": holds (" not in printed
     (found,) = (json.loads(path.read_text()) for path in (out / "checks").glob("*.json"))
     assert True not in found["toggling"]["holds"].values()
+
+
+def test_a_comparison_warns_of_maps_that_mean_little(headatlas, gated):
+    code, printed, error = headatlas("compare", gated[0])
+    assert code == 0, error
+    warned = printed.index("CAUTION: a: roles mean nothing yet")
+    assert warned < printed.index("rank correlation over 12 heads")
+
+
+def test_the_help_of_schedules_says_their_lengths(headatlas):
+    printed = " ".join(headatlas("gate", "--help")[1].split())
+    for name, method in (
+        ("quick", ha.Gating.quick()),
+        ("default", ha.Gating()),
+        ("paper", ha.Gating.published()),
+    ):
+        assert f"{name} ({method.steps} of {method.batch_size}" in printed
+    assert f"(default: {ha.Gating().regularization})" in printed
 
 
 def test_an_interrupted_check_continues(gated, tasks, tmp_path, continues):

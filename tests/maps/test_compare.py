@@ -36,6 +36,12 @@ def test_signs_are_aligned_so_that_larger_is_more_important():
     assert only(maps[0].agreement(effects(VALUES))).spearman == pytest.approx(-1)
 
 
+def test_top_heads_that_are_all_heads_are_not_counted():
+    one, other = effects(-VALUES), effects(-VALUES, task="u")
+    assert "most important heads they share" in compare_maps(one, other, top_k=5).summary()[0]
+    assert "share" not in compare_maps(one, other, top_k=24).summary()[0]
+
+
 def test_seeds_are_averaged():
     noise = np.random.default_rng(1).normal(size=VALUES.shape)
     noise[1] = -noise[0]

@@ -19,6 +19,13 @@ def test_a_piece_is_computed_once_for_a_subject(tmp_path):
     assert len(computed) == 2
 
 
+def test_pieces_that_are_found_are_told_from_those_computed(tmp_path):
+    for computing in (True, False):
+        pieces = Pieces(Store(tmp_path), {})
+        pieces.get("first", lambda: 1)
+        assert pieces.computing is computing
+
+
 def test_a_damaged_piece_is_computed_again(tmp_path):
     pieces = Pieces(Store(tmp_path), {})
     pieces.get("first", lambda: 1)

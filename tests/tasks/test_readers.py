@@ -321,6 +321,22 @@ def test_a_report_counts_what_is_there(tmp_path):
     assert report.splits == {"train": 1, "test": 1}
 
 
+@pytest.mark.parametrize(
+    ("prompt", "target", "lacking"),
+    [
+        ("Q: wolf\nA:", "wolves", 1),
+        ("Q: wolf\nA:", " wolves", 0),
+        ("a wolf, two", "wolves", 1),
+        ("2+2=", "4", 0),
+        ("Q: wolf\nA:\n", "wolves", 0),
+        ("The end", ".", 0),
+    ],
+)
+def test_a_space_that_seems_to_be_missing_is_counted(tmp_path, prompt, target, lacking):
+    path = write_rows(tmp_path, ".jsonl", [{"prompt": prompt, "target": target}])
+    assert check_file(path)[path].without_space == lacking
+
+
 def test_mistakes_in_how_to_read_are_one_sentence(tmp_path):
     path = write_rows(tmp_path, ".jsonl", ROWS)
     with pytest.raises(TaskError, match="no column 'promt' to map"):

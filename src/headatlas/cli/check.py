@@ -61,6 +61,7 @@ def check(
         skipped = False
         maps = _chosen(atlas, map_name, tasks)
         for head_map in maps:
+            _warn(head_map)
             try:
                 own = tasks.get(str(head_map.provenance["task"]))
                 result = atlas.check(head_map, own, questions=questions)
@@ -99,6 +100,12 @@ def _chosen(atlas: ha.Atlas, names: list[str] | None, tasks: dict[str, ha.Task])
                 f"{', '.join(have)}."
             )
     return [head_map for head_map in checkable if not tasks or head_map.provenance["task"] in tasks]
+
+
+def _warn(head_map: ha.Map) -> None:
+    """Say beforehand that a map cannot pass."""
+    for warning in head_map.reliability.check_warnings if head_map.reliability else ():
+        note(f"{head_map.name} cannot pass, whatever its check finds: {warning}")
 
 
 def show_result(result: ha.Result) -> None:

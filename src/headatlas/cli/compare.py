@@ -62,6 +62,8 @@ def show_comparison(comparison: ha.Comparison) -> None:
         "chance, with as many in every layer). Ceiling: the correlation of maps that differ in "
         "noise alone; disattenuated: the correlation divided by it"
     )
+    for warning in comparison.warnings:
+        say(f"CAUTION: {warning}")
     say(title)
     functions = ["function"] if first.function else []
     columns = (
@@ -84,7 +86,7 @@ def show_comparison(comparison: ha.Comparison) -> None:
             _number(row.ceiling),
             _number(row.disattenuated),
             _number(row.within),
-            f"{row.top_overlap:.0%} ({row.top_expected:.0%})",
+            "–" if row.top_k >= row.heads else f"{row.top_overlap:.0%} ({row.top_expected:.0%})",
         )
     stdout.print(shown)
 

@@ -11,7 +11,7 @@ import typer
 
 import headatlas as ha
 from headatlas.cli import options as given
-from headatlas.cli.gate import parse_pair
+from headatlas.cli.gating_options import parse_pair
 from headatlas.cli.screen import say, stdout, table
 from headatlas.cli.top import finish
 

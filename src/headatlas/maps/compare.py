@@ -82,7 +82,7 @@ class AgreementRow:
 
 @dataclass(frozen=True)
 class Comparison(Result):
-    """Agreement of two or more maps, pair by pair.
+    """Agreement of two or more maps, pair by pair; `warnings` say which of them mean little yet.
 
     >>> comparison = atlas.compare("gating", "ablation")  # doctest: +SKIP
     >>> comparison.rows[0].spearman  # doctest: +SKIP
@@ -96,20 +96,30 @@ class Comparison(Result):
     model: str
     task: str
     rows: tuple[AgreementRow, ...]
+    warnings: tuple[str, ...] = ()
 
     @property
     def file_name(self) -> str:
         return joint_name(self.maps)
 
     def summary(self) -> list[str]:
-        """A sentence per pair and function."""
-        return [
+        """What to beware of, then a sentence per pair and function."""
+        return [f"CAUTION: {warning}" for warning in self.warnings] + [
             f"{' and '.join(row.pair)}{f', {row.function}' if row.function else ''}: rank "
             f"correlation {row.spearman:+.2f} ({row.low:+.2f} … {row.high:+.2f}) over {row.heads} "
-            f"heads ({row.ceiling_text()}); of the {row.top_k} most important heads they share "
-            f"{row.top_overlap:.0%} (chance {row.top_expected:.0%}, p = {row.top_p:.2g})"
+            f"heads ({row.ceiling_text()}){_top_text(row)}"
             for row in self.rows
         ]
+
+
+def _top_text(row: AgreementRow) -> str:
+    """How many of the most important heads two maps share; nothing where these are all heads."""
+    if row.top_k >= row.heads:
+        return ""
+    return (
+        f"; of the {row.top_k} most important heads they share {row.top_overlap:.0%} (chance "
+        f"{row.top_expected:.0%}, p = {row.top_p:.2g})"
+    )
 
 
 def compare_maps(one: Map, other: Map, *, top_k: int = TOP_K) -> Comparison:
@@ -145,7 +155,13 @@ def compare_named(labels: Sequence[str], maps: Sequence[Map], *, top_k: int = TO
     model, task = (
         " / ".join(dict.fromkeys(str(fact.get(key)) for fact in facts)) for key in ("model", "task")
     )
-    return Comparison(tuple(head_map.name for head_map in maps), model, task, tuple(rows))
+    warnings = (
+        f"{label}: {warning}"
+        for label, head_map in zip(labels, maps, strict=True)
+        for warning in (head_map.reliability.warnings if head_map.reliability else ())
+    )
+    names_of_maps = tuple(head_map.name for head_map in maps)
+    return Comparison(names_of_maps, model, task, tuple(rows), tuple(warnings))
 
 
 def importance(head_map: Map) -> xr.DataArray:

@@ -108,6 +108,11 @@ class Reliability:
         return [f"seeds agree too little: reliability of {', '.join(low)}"] if low else []
 
     @property
+    def check_warnings(self) -> list[str]:
+        """What keeps the map from passing its check, whatever that finds."""
+        return [*self.convergence_warnings, *self.agreement_warnings]
+
+    @property
     def warnings(self) -> list[str]:
         """What a reader of the map must know, a sentence each; empty if all limits are kept."""
         few = []

@@ -97,9 +97,14 @@ def run_check(
     }
     store.open()
     inputs = input_maps(model, task, check.inputs(head_map), store, progress)
-    keep = Pieces(store, subject).get
+    pieces = Pieces(store, subject)
     with tracked(progress, f"checking {task.name}", check.passes(head_map)) as step:
-        result = check.run(CheckContext(model, task, head_map, about, inputs, keep, step))
+
+        def report(steps: int, words: str) -> None:
+            step(steps, words if pieces.computing else "")  # found: says nothing of the time left
+
+        context = CheckContext(model, task, head_map, about, inputs, pieces.get, report)
+        result = check.run(context)
     looks.add(questions)
     store.write_json(f"checks/{head_map.name}{check.suffix}.json", result.as_dict())
     return result

@@ -37,7 +37,7 @@ def check_gating(context: CheckContext) -> GatingCheck:
         about=context.about,
         held_out=held_out(model, task, head_map, names, **settings, report=report, keep=keep),
         toggling=toggle(model, task, head_map, **settings, report=report, keep=keep),
-        warnings=(*map_reliability.convergence_warnings, *map_reliability.agreement_warnings),
+        warnings=tuple(map_reliability.check_warnings),
     )
 
 

@@ -17,6 +17,8 @@ from headatlas.tasks.files.usable import SplitSample
 PROBLEMS_SHOWN = 100
 REPEATS_SHOWN = 10
 ROWS_PER_REPORT = 1000
+SPACED = frozenset(":;,.?!")
+"""Marks that a space follows, as it follows a letter or a digit."""
 
 Fits = Callable[[Example], bool]
 Progress = Callable[[str, int, int | None], None]
@@ -135,7 +137,7 @@ class _Tally:
         counts["examples"] += 1
         counts["with_choices"] += bool(example.choices)
         counts["with_corrupted"] += example.corrupted is not None
-        counts["without_space"] += example.prompt[-1:].isalnum() and example.target[:1].isalnum()
+        counts["without_space"] += _lacks_space(example)
         counts["too_long"] += self._fits is not None and not self._fits(example)
         self._longest = max(self._longest, len(example.prompt) + len(example.target))
         if split:
@@ -173,3 +175,9 @@ class _Tally:
             functions=self._by["functions"],
             **self._counts,
         )
+
+
+def _lacks_space(example: Example) -> bool:
+    """Whether a space seems to be missing between prompt and target: 'A:' and 'wolves'."""
+    end, start = example.prompt[-1:], example.target[:1]
+    return (end.isalnum() or end in SPACED) and start.isalnum()
