@@ -142,12 +142,35 @@ def test_three_updates_are_said_to_mean_nothing_and_are_not_approved(
     assert warned < printed.index("of heads facilitate")
     code, printed, error = headatlas("check", out, "--task", tasks[0], "--questions", "4")
     assert code == 0, error
-    said_before = " ".join(error.partition("checking a")[0].split())
-    assert "cannot pass, whatever its check finds: roles mean nothing yet" in said_before
     assert "the map is not reliable: roles mean nothing yet" in printed
     assert ": holds (" not in printed
     (found,) = (json.loads(path.read_text()) for path in (out / "checks").glob("*.json"))
     assert True not in found["toggling"]["holds"].values()
+
+
+def test_a_map_that_cannot_pass_is_named_before_its_check(headatlas, gated, tasks, monkeypatch):
+    def check(*given, **named):
+        raise ha.HeadAtlasError("it is cloudy.")
+
+    monkeypatch.setattr(ha.Atlas, "check", check)
+    code, _, error = headatlas("check", gated[0], "--task", tasks[0])
+    assert code == 2
+    words = "cannot pass, whatever its check finds: roles mean nothing yet"
+    assert words in " ".join(error.split())
+
+
+def test_passes_that_were_kept_say_nothing_of_the_time_left(gated, tasks, tmp_path):
+    copied = Path(shutil.copytree(gated[0], tmp_path / "copied"))
+    details = []
+    for _ in range(2):
+        told = []
+        atlas = ha.Atlas(copied, progress=told.append)
+        atlas.check("a.gating", tasks[0], questions=4)
+        details.append({each.detail for each in told if each.work == "checking a"})
+        for path in (copied / "checks").glob("*.json"):
+            path.unlink()
+    assert len(details[0]) > 1
+    assert details[1] == {""}
 
 
 def test_a_comparison_warns_of_maps_that_mean_little(headatlas, gated):
