@@ -161,14 +161,15 @@ def test_a_map_that_cannot_pass_is_named_before_its_check(headatlas, gated, task
 
 def test_passes_that_were_kept_say_nothing_of_the_time_left(gated, tasks, tmp_path):
     copied = Path(shutil.copytree(gated[0], tmp_path / "copied"))
+    for path in (copied / "units").glob("*.json"):  # passes that other tests left
+        path.unlink()
     details = []
     for _ in range(2):
+        shutil.rmtree(copied / "checks", ignore_errors=True)
         told = []
         atlas = ha.Atlas(copied, progress=told.append)
         atlas.check("a.gating", tasks[0], questions=4)
         details.append({each.detail for each in told if each.work == "checking a"})
-        for path in (copied / "checks").glob("*.json"):
-            path.unlink()
     assert len(details[0]) > 1
     assert details[1] == {""}
 
