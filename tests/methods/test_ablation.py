@@ -113,7 +113,7 @@ def test_every_function_has_the_effect_of_its_own_examples(tiny):
             both = head_map[variable].sel(function=name), alone[variable]
             np.testing.assert_allclose(*both, rtol=1e-3, atol=1e-6)
     # a stored unit with other variables is of another version
-    assert (Ablation.version, head_map.variables) == (3, ["effect", "effect_se", "effect_half"])
+    assert (Ablation.version, head_map.variables) == (4, ["effect", "effect_se", "effect_half"])
     halves = head_map["effect_half"]
     assert halves.dims == ("half", "function", "seed", "layer", "head")
     count = len(_questions(task))

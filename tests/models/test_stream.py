@@ -33,7 +33,7 @@ def test_the_stream_is_the_models_own_hidden_states(tiny, monkeypatch, chunk):
 
 
 def test_a_model_whose_blocks_are_not_found_has_no_stream(tiny, monkeypatch):
-    monkeypatch.setattr("headatlas.models.run.stream._blocks", lambda model: [])
+    monkeypatch.setattr("headatlas.models.run.stream.blocks_of", lambda model: [])
     z, stream = read_heads_and_stream(tiny, ROWS, POSITIONS)
     assert stream is None
     assert z.shape[0] == len(ROWS)

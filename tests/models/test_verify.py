@@ -161,7 +161,7 @@ def test_a_short_number_format_excuses_no_edit_that_is_not_obeyed(monkeypatch, d
 def test_a_short_number_format_excuses_no_mask_that_is_not_obeyed(monkeypatch):
     model = Model(tiny_hf().to(torch.bfloat16), byte_tokenizer(), "short")
     monkeypatch.setattr(
-        "headatlas.models.run.packing._block_mask",
+        "headatlas.models.run.layout.block_mask",
         lambda owner, dtype: torch.zeros(1, 1, len(owner), len(owner), dtype=dtype),
     )
     assert not model.packs

@@ -1,55 +1,71 @@
-"""Zero ablation: what a task loses when one head is removed."""
+"""Ablation: what a task loses when one head is removed."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
 import torch
 
 from headatlas.errors import HeadAtlasError, TaskError
 from headatlas.maps import Map
-from headatlas.methods.encoding import encode_examples
+from headatlas.methods.effects import Effects
+from headatlas.methods.measures import Measured, check_measure
 from headatlas.methods.method import Inputs, Method, Part, Report, provenance, verified_coordinates
-from headatlas.models.edit import Edit
-from headatlas.stats.clustered import mean_se
+from headatlas.methods.positions import check_positions, chosen_positions
+from headatlas.methods.replacement import (
+    BASELINES,
+    check_replacement,
+    replacement_vectors,
+    resampled,
+)
+from headatlas.models.run.sweep import Sweep, SweepPlan
 from headatlas.tasks import Example, Task
-from headatlas.tasks.functions import in_order
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from headatlas.models.model import Model
     from headatlas.models.spec import Head, ModelSpec
-    from headatlas.models.tokens import Tokens
 
-HALVES = 2
+UNITS = ("head", "group")
 
 
 @dataclass(frozen=True)
 class Ablation(Method[Task]):
-    """Remove every head alone (gate 0 at every position) and measure the task.
+    """Remove every head alone and measure the task.
 
-    `effect[l,h]` = mean log P(target | head (l,h) removed) − mean log P(target), where the mean is
-    over a target's tokens, then over examples. Negative: the task needs the head. `effect_se` is
-    the standard error of that mean over questions, given this seed's demonstrations. `heads`
-    restricts the work to some heads, the others are NaN; `examples` is the number of test examples,
-    drawn by the seed (`None`: all). With `by_function`, whole questions are drawn until there are
-    that many examples, and every cognitive function that their steps need has its own effect;
-    `effect_half` is that of every other question, by which the map's reliability is known.
+    `effect[l,h]` = mean over examples of y(head (l,h) removed) − y, where y is the `measure`, such
+    as the mean log P of a target's tokens. Negative: the task needs the head. `effect_se` is the
+    standard error over questions, given this seed's demonstrations; `effect_half` is that of every
+    other question. A removed head's output is replaced by `baseline`: `zero`, its `mean` over
+    training examples, or `resample`, the output on another example (Chan et al. 2022, causal
+    scrubbing); at all `positions`, the `last` one of the prompt, or those `changed` by corruption.
+    With the `unit` `group`, all heads that share keys and values are removed together.
 
-    >>> Ablation(examples=8).settings()
-    {'examples': 8}
+    `heads` restricts the work to some heads, the others are NaN; `examples` is the number of test
+    examples, drawn by the seed (`None`: all). With `by_function`, whole questions are drawn until
+    there are that many examples, and every cognitive function that their steps need has its own
+    effect. `keep_examples` keeps the effect on every example.
+
+    >>> Ablation(examples=8, baseline="mean").settings()
+    {'examples': 8, 'baseline': 'mean'}
     """
 
     heads: tuple[Head, ...] | None = None
     examples: int | None = 32
     by_function: bool = False
+    baseline: str = "zero"
+    measure: str = "logprob"
+    positions: str = "all"
+    unit: str = "head"
+    keep_examples: bool = False
 
     name: ClassVar[str] = "ablation"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     variable: ClassVar[str] = "effect"
     subject: ClassVar[type] = Task
 
@@ -58,10 +74,19 @@ class Ablation(Method[Task]):
             object.__setattr__(self, "heads", _as_heads(self.heads))
         if self.examples is not None and not (type(self.examples) is int and self.examples >= 2):
             raise HeadAtlasError(f"ablation needs at least 2 examples, not {self.examples!r}.")
+        check_replacement(self.baseline, BASELINES)
+        check_measure(self.measure)
+        check_positions(self.positions)
+        if self.unit not in UNITS:
+            raise HeadAtlasError(f"no unit '{self.unit}': remove each {' or each '.join(UNITS)}.")
 
     def settings(self) -> dict[str, Any]:
-        only = {"by_function": True} if self.by_function else {}
-        return {"examples": self.examples, **only}
+        usual = Ablation()
+        names = ("by_function", "baseline", "measure", "positions", "unit", "keep_examples")
+        changed = {name: getattr(self, name) for name in names}
+        return {"examples": self.examples} | {
+            name: value for name, value in changed.items() if value != getattr(usual, name)
+        }
 
     def parts(self, spec: ModelSpec) -> list[Part]:
         """One part per layer."""
@@ -77,10 +102,8 @@ class Ablation(Method[Task]):
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         task = task.for_tokenizer(model.tokenizer)
         examples = self._sample(task, 0)
-        used, _ = self._rows(model, task, examples)
-        remarks = []
-        if left_out := len(examples) - len(used):
-            remarks.append(f"{left_out} of {len(examples)} examples are too long and are left out")
+        measured = Measured.of(model, task, examples, self.measure)
+        remarks = measured.remarks()
         if seeds > 1 and examples == self._sample(task, 1):
             remarks.append(
                 "all seeds give the same map: the task has no more test questions to sample"
@@ -91,16 +114,6 @@ class Ablation(Method[Task]):
         if self.by_function:
             return whole_questions(task, seed, self.examples)
         return task.prompts("test", seed, self.examples)
-
-    def _rows(
-        self, model: Model, task: Task, examples: list[Example]
-    ) -> tuple[list[Example], list[Tokens]]:
-        used, rows = encode_examples(model, task, examples)
-        if len(rows) < 2:
-            raise TaskError(
-                f"ablation needs at least 2 examples, but '{task.name}' has {len(rows)} to use."
-            )
-        return used, rows
 
     def run(
         self,
@@ -116,62 +129,67 @@ class Ablation(Method[Task]):
         coordinates = verified_coordinates(model, seed)
         parts = [part] if part is not None else self.parts(model.spec)
         task = task.for_tokenizer(model.tokenizer)
-        examples = self._sample(task, seed)
-        used, rows = self._rows(model, task, examples)
-        groups = self._groups(used)
-        spec = model.spec
-        effect = np.full((len(groups), spec.n_layers, spec.n_heads), np.nan)
-        error = np.full_like(effect, np.nan)
-        by_half = np.full((HALVES, *effect.shape), np.nan)
-        places = {question: i for i, question in enumerate(dict.fromkeys(e.question for e in used))}
-        half_of = np.array([places[example.question] % HALVES for example in used])
-        with torch.no_grad():
-            plain = model.score(rows).mean().double()
-            for layer, head in (head for piece in parts for head in piece["heads"]):
-                edit = Edit.ablate(spec, [(layer, head)])
-                change = (model.score(rows, edit).mean().double() - plain).cpu().numpy()  # example
-                for number, own in enumerate(groups.values()):
-                    effect[number, layer, head] = change[own].mean()
-                    questions = [used[i].question for i in own]
-                    error[number, layer, head] = mean_se(change[own], questions)
-                    for half in range(HALVES):
-                        if (there := half_of[own] == half).any():
-                            by_half[half, number, layer, head] = change[own][there].mean()
+        measured = Measured.of(model, task, self._sample(task, seed), self.measure)
+        sweep = model.sweep(self._plan(model, task, measured, seed))
+        plain = measured.values(sweep.plain).double()  # example
+        effects = Effects(
+            model.spec,
+            measured.examples,
+            by_function=self.by_function,
+            keep_examples=self.keep_examples,
+        )
+        for piece in parts:
+            heads = [(layer, head) for layer, head in piece["heads"]]
+            for head, values in self._removed(model.spec, sweep, measured, heads):
+                effects.add("effect", head, (values - plain).cpu().numpy())
                 if report is not None:
-                    report(f"seed {seed}, head {layer}.{head}")
-        facts = {
-            "examples_used": len(rows),
-            "examples_too_long": len(examples) - len(rows),
-            "baseline_logprob": float(plain.mean()),
-        }
-        dims: tuple[str, ...] = ("seed", "layer", "head")
-        counts = [len({used[i].question for i in own}) for own in groups.values()]
-        names: dict[str, Any] = {"questions": (("seed",), counts)}
-        if self.by_function:
-            dims = ("function", *dims)
-            names = {
-                "function": list(groups),
-                "questions": (("function", "seed"), [[n] for n in counts]),
-            }
-            effect, error, by_half = effect[:, None], error[:, None], by_half[:, :, None]
-        variables = {"effect": (dims, effect), "effect_se": (dims, error)}
-        if self.by_function:
-            variables["effect_half"] = (("half", *dims), by_half)
+                    report(f"seed {seed}, head {head[0]}.{head[1]}")
+        facts = measured.facts() | {"baseline_logprob": float(sweep.plain.mean().double().mean())}
         return Map.of(
-            variables,
+            effects.variables(),
             provenance(model, task, self, seed) | facts,
-            coordinates | names,
+            coordinates | effects.coordinates(),
         )
 
-    def _groups(self, examples: list[Example]) -> dict[str, list[int]]:
-        """The examples, by number, that one effect is the mean of: all, or each function's."""
-        if not self.by_function:
-            return {"": list(range(len(examples)))}
-        labels = [str(example.function) for example in examples]
-        return {
-            name: [i for i, label in enumerate(labels) if label == name]
-            for name in in_order(labels)
-        }
+    def _plan(self, model: Model, task: Task, measured: Measured, seed: int) -> SweepPlan:
+        rows = measured.rows
+        positions = chosen_positions(model, task, measured, self.positions)
+        if self.baseline == "resample":
+            return SweepPlan(rows, source=resampled(model, task, rows, seed), positions=positions)
+        vectors = replacement_vectors(model, task, self.baseline, seed)
+        return SweepPlan(rows, vectors=vectors, positions=positions)
+
+    def _removed(
+        self, spec: ModelSpec, sweep: Sweep, measured: Measured, heads: Sequence[Head]
+    ) -> Iterator[tuple[Head, Tensor]]:
+        """Every head with the measure of all examples without it."""
+        together = {head: self._together(spec, head) for head in heads}
+        sets = list(dict.fromkeys(together.values()))
+        for some in sweep.in_passes(sets):
+            values = measured.values(sweep.scores(removing(spec, some))).double()  # set example
+            for removed, own in zip(some, values, strict=True):
+                yield from ((head, own) for head in heads if together[head] == removed)
+
+    def _together(self, spec: ModelSpec, head: Head) -> tuple[Head, ...]:
+        """The heads that are removed with a head, itself among them."""
+        if self.unit == "head":
+            return (head,)
+        group = spec.kv_group(*head)
+        return tuple(
+            other
+            for other in spec.heads()
+            if other[0] == head[0] and spec.kv_group(*other) == group
+        )
+
+
+def removing(spec: ModelSpec, sets: Iterable[Iterable[Head]]) -> Tensor:
+    """Gates that each remove one set of heads: set × layer × head."""
+    sets = list(sets)
+    gates = torch.ones(len(sets), spec.n_layers, spec.n_heads)
+    for number, heads in enumerate(sets):
+        for layer, head in heads:
+            gates[number, layer, head] = 0.0
+    return gates
 
 
 def whole_questions(task: Task, seed: int, limit: int | None) -> list[Example]:

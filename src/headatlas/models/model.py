@@ -22,7 +22,8 @@ from headatlas.models.load.fingerprint import fingerprint
 from headatlas.models.run.generating import generate_ids
 from headatlas.models.run.reading import read_heads
 from headatlas.models.run.scoring import TargetScores, score_targets
-from headatlas.models.run.shortcuts import continues_from_cache, packs
+from headatlas.models.run.shortcuts import continues_from_cache, packs, resumes
+from headatlas.models.run.sweep import Sweep, SweepPlan
 from headatlas.models.spec import ModelSpec
 from headatlas.models.tokens import Tokens, encode, encode_prompt
 from headatlas.models.weights import count_parameters, input_device
@@ -59,6 +60,7 @@ class Model:
             context=getattr(config, "max_position_embeddings", None),
         )
         self._connection = Connection(hf, self.spec)
+        self._sweep: Sweep | None = None
 
     def __repr__(self) -> str:
         return f"Model({self.spec.name!r}: {self._summary()})"
@@ -108,6 +110,11 @@ class Model:
     def packs(self) -> bool:
         """Whether rows packed into one, kept apart by a mask, score as they do alone."""
         return packs(self)
+
+    @cached_property
+    def resumes(self) -> bool:
+        """Whether passes may begin at any layer, with what an earlier pass left there."""
+        return resumes(self)
 
     @property
     def is_read(self) -> bool:
@@ -164,6 +171,12 @@ class Model:
     ) -> TargetScores:
         """Log-probability of every row's target, with gradient if the edit requires it."""
         return score_targets(self, rows, edit or self._connection.edit, share=share, pack=pack)
+
+    def sweep(self, plan: SweepPlan) -> Sweep:
+        """The same rows under many edits; the last one is kept, as it holds what was computed."""
+        if self._sweep is None or not self._sweep.plan.is_like(plan):
+            self._sweep = Sweep(self, plan)
+        return self._sweep
 
     def read(
         self,

@@ -107,12 +107,26 @@ def group_by_prefix(rows: Sequence[Tokens]) -> list[list[int]]:
     >>> group_by_prefix([Tokens((1, 2), 1), Tokens((1, 3), 1), Tokens((1, 2, 3), 2)])
     [[0, 2], [1]]
     """
-    order = sorted(range(len(rows)), key=lambda i: rows[i].ids)
+    return _nested([row.ids for row in rows])
+
+
+def group_by_input(rows: Sequence[Tokens]) -> list[list[int]]:
+    """Row numbers in groups, by what has to run to score them: all but a row's last token.
+
+    >>> group_by_input([Tokens((1, 2), 1), Tokens((1, 3), 1), Tokens((1, 2, 3), 2)])
+    [[0, 1, 2]]
+    """
+    return _nested([row.ids[:-1] for row in rows])
+
+
+def _nested(sequences: Sequence[tuple[int, ...]]) -> list[list[int]]:
+    """Numbers of the sequences in groups, each together with those that it starts with."""
+    order = sorted(range(len(sequences)), key=lambda i: sequences[i])
     groups: list[list[int]] = [[]]
     for place, number in enumerate(order):
         groups[-1].append(number)
-        longer = rows[order[place + 1]].ids if place + 1 < len(order) else ()
-        if longer[: len(rows[number])] != rows[number].ids:
+        longer = sequences[order[place + 1]] if place + 1 < len(order) else None
+        if longer is None or longer[: len(sequences[number])] != sequences[number]:
             groups.append([])
     return groups[:-1]
 

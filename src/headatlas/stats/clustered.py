@@ -22,11 +22,18 @@ def mean_se(values: FloatArray, clusters: Sequence[str]) -> float:
     >>> mean_se(np.array([1.0, 2.0, 3.0]), ["a", "b", "c"])  # 1 / √3
     0.5773502691896258
     """
+    return float(mean_ses(values, clusters))
+
+
+def mean_ses(values: FloatArray, clusters: Sequence[str]) -> FloatArray:
+    """The same for many means at once: values are example × …, errors have the other axes."""
     _, group = np.unique(np.asarray(clusters), return_inverse=True)
-    sums = np.bincount(group, weights=values - values.mean())
-    if len(sums) < 2:
-        return math.nan
-    return float(np.sqrt(len(sums) / (len(sums) - 1) * np.sum(sums**2)) / len(values))
+    groups = int(group.max()) + 1
+    if groups < 2:
+        return np.full(values.shape[1:], math.nan)
+    sums = np.zeros((groups, *values.shape[1:]))
+    np.add.at(sums, group, values - values.mean(0))
+    return np.asarray(np.sqrt(groups / (groups - 1) * np.sum(sums**2, 0)) / len(values))
 
 
 def mean_interval(

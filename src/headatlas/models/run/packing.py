@@ -1,12 +1,8 @@
-"""All rows of a batch in one row: the prefix once, then every row's own suffix.
-
-Position ids and a block mask keep the rows apart: each suffix sees the prefix and itself. There is
-no padding and a single pass. Attention over the whole row would grow with its square; it runs in
-chunks of whole suffixes instead, each with the prefix.
-"""
+"""Attention in a packed row: when packing pays, who sees whom, and in which chunks."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +11,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 from torch.overrides import TorchFunctionMode
 
-from headatlas.models.run.passes import Places, project_only
 from headatlas.models.tokens import Tokens
-from headatlas.models.weights import input_device
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -35,17 +29,23 @@ CHUNK = 96
 """Tokens of a chunk of attention, at least."""
 
 
-def packing_pays(rows: Sequence[Tokens], prefix: int, *, in_chunks: bool = True) -> bool:
-    """Whether one packed row costs less than a batch that continues the prefix."""
+def packing_pays(
+    rows: Sequence[Tokens], prefix: int, *, in_chunks: bool = True, cached: bool = True
+) -> bool:
+    """Whether one packed row costs less than a batch that continues the prefix.
+
+    Without `cached`, every row of the batch holds the prefix itself.
+    """
     suffixes = [len(row) - 1 - prefix for row in rows]
-    longest = max(suffixes)
-    batch = len(rows) * longest * (1 + (prefix + longest) / ATTENTION_REACH)
-    if prefix:
+    longest = max(suffixes) + (0 if cached else prefix)
+    seen_by_row = longest + (prefix if cached else 0)
+    batch = len(rows) * longest * (1 + seen_by_row / ATTENTION_REACH)
+    if prefix and cached:
         batch += prefix * (1 + prefix / ATTENTION_REACH) + PASS_COST
     packed = prefix + sum(suffixes)
     seen = packed**2
     if in_chunks:
-        seen = prefix**2 + sum(size * (prefix + size) for size in _chunks(suffixes))
+        seen = prefix**2 + sum(size * (prefix + size) for size in chunk_sizes(suffixes))
     return packed + seen / ATTENTION_REACH < batch
 
 
@@ -54,43 +54,7 @@ def attends_in_chunks(model: PreTrainedModel) -> bool:
     return bool(model.config._attn_implementation == "sdpa")
 
 
-def packed_logits(
-    model: PreTrainedModel, prefix: int, groups: Sequence[Sequence[Tokens]]
-) -> Tensor:
-    """Logits that predict the targets of all groups, in order: place × vocabulary.
-
-    The last row of a group runs; the others are rows that it starts with.
-    """
-    rows = [group[-1] for group in groups]
-    ids = list(rows[0].ids[:prefix])
-    positions = list(range(prefix))
-    owner = [-1] * prefix  # the row that a token belongs to; −1: all
-    at: list[int] = []
-    for number, (row, group) in enumerate(zip(rows, groups, strict=True)):
-        start = len(ids) - prefix
-        at += [start + position - 1 for member in group for position in member.positions]
-        ids += row.ids[prefix:-1]  # the last token predicts nothing
-        positions += range(prefix, len(row) - 1)
-        owner += [number] * (len(row) - 1 - prefix)
-    device = input_device(model)
-    tokens = torch.tensor([ids], device=device)
-    places: Places = (torch.zeros(len(at), dtype=torch.long), torch.tensor(at))
-    mask = _block_mask(torch.tensor(owner, device=device), model.dtype)
-    inputs: dict[str, Any] = {
-        "input_ids": tokens,
-        "attention_mask": mask,
-        "position_ids": torch.tensor([positions], device=device),
-    }
-    chunks = _chunks([len(row) - 1 - prefix for row in rows])
-    with (
-        project_only(model.get_output_embeddings(), tokens, places) as projection,
-        _InChunks(prefix, chunks, mask),
-    ):
-        logits: Tensor = model(**inputs, use_cache=False).logits
-    return projection.logits_at_places(logits)
-
-
-class _InChunks(TorchFunctionMode):
+class AttentionInChunks(TorchFunctionMode):
     """Attention with the mask of a packed row, without what the mask would throw away.
 
     A chunk of suffixes sees the prefix and itself. Attention implementations that do not call
@@ -129,7 +93,7 @@ class _InChunks(TorchFunctionMode):
         return torch.cat(outputs, dim=-2)
 
 
-def _chunks(suffixes: Sequence[int]) -> list[int]:
+def chunk_sizes(suffixes: Sequence[int]) -> list[int]:
     """Sizes of chunks of whole suffixes."""
     chunks = [0]
     for suffix in suffixes:
@@ -139,18 +103,22 @@ def _chunks(suffixes: Sequence[int]) -> list[int]:
     return chunks
 
 
-def _block_mask(owner: Tensor, dtype: torch.dtype) -> Tensor:
+def block_mask(owner: Tensor, dtype: torch.dtype) -> Tensor:
     """What is added to the attention scores: 0 where a token may look, else the lowest number."""
     seen = ((owner[:, None] == owner[None, :]) | (owner[None, :] < 0)).tril()
     mask = torch.zeros(seen.shape, dtype=dtype, device=owner.device)
     return mask.masked_fill(~seen, torch.finfo(dtype).min)[None, None]  # 1 1 token token
 
 
-def has_full_attention(model: Model) -> bool:
-    """Whether no layer has a window of its own, which a mask from outside would replace."""
+def longest_packable(model: Model) -> float:
+    """The longest row that may run packed: the mask of a packed row replaces a layer's own window,
+    which makes no difference to rows within it. 0 for layers that attend in other ways."""
     config = model.hf.config.get_text_config(decoder=True)
-    windows = ("sliding_window", "attention_chunk_size", "window_size", "attention_window")
     kinds = getattr(config, "layer_types", None) or ["full_attention"]
-    return set(kinds) == {"full_attention"} and not any(
-        getattr(config, name, None) for name in windows
-    )
+    if not set(kinds) <= {"full_attention", "sliding_attention"}:
+        return 0
+    windows = ("sliding_window", "attention_chunk_size", "window_size", "attention_window")
+    sizes = [getattr(config, name, None) for name in windows]
+    if any(size and not isinstance(size, int) for size in sizes):
+        return 0
+    return min((size for size in sizes if size), default=math.inf)

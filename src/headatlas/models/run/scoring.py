@@ -14,9 +14,10 @@ from transformers.cache_utils import Cache
 from headatlas.errors import EditError, TaskError
 from headatlas.models.edit import Edit
 from headatlas.models.inputs import check_rows_of_ids
-from headatlas.models.run.packing import attends_in_chunks, packed_logits, packing_pays
+from headatlas.models.run.layout import Groups, Layout
+from headatlas.models.run.packing import attends_in_chunks, longest_packable, packing_pays
 from headatlas.models.run.passes import logits_at, pad_right, repeat_cache, run_prefix
-from headatlas.models.tokens import Tokens, common_prefix, group_by_prefix
+from headatlas.models.tokens import Tokens, common_prefix, group_by_input
 
 if TYPE_CHECKING:
     from headatlas.models.model import Model
@@ -32,9 +33,6 @@ MIN_SAVED = 8
 
 Scores = tuple[Tensor, Tensor]
 """Of one row's target tokens: log-probability, and whether each is the model's first choice."""
-
-Groups = Sequence[Sequence[Tokens]]
-"""Rows in groups: the last row of a group runs, and starts with all the others."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ def score_targets(
         )
     numbers = [[i] for i in range(len(rows))]
     if share is not False and edit.rows == 1:
-        numbers = group_by_prefix(rows)
+        numbers = group_by_input(rows)
     groups = [[rows[i] for i in group] for group in numbers]
     if pack is None:
         pack = share is None and _can_pack(model, [group[-1] for group in groups], edit)
@@ -97,7 +95,8 @@ def score_targets(
     grad = torch.is_grad_enabled() and edit.requires_grad
     with model.editing(edit), torch.set_grad_enabled(grad):
         if pack:
-            in_groups = _score(groups, packed_logits(model.hf, prefix, groups))
+            layout = Layout.packed(groups, prefix, model.device, model.hf.dtype)
+            in_groups = _score(groups, layout.logits(model.hf))
         else:
             in_groups = _score_in_passes(model, groups, edit, prefix, grad)
     place_of = {number: place for place, number in enumerate(chain.from_iterable(numbers))}
@@ -119,6 +118,7 @@ def _can_pack(model: Model, rows: Sequence[Tokens], edit: Edit) -> bool:
         and not edit.by_position  # positions of a packed row are not those of the texts
         and not model.is_read
         and tokens <= min(TOKENS_PER_PASS, model.spec.context or TOKENS_PER_PASS)
+        and max(map(len, rows)) <= longest_packable(model)
         and packing_pays(rows, prefix, in_chunks=attends_in_chunks(model.hf))
         and model.packs
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ Watcher = Callable[[int, Tensor], None]
 
 def stream_depths(model: Model) -> list[int]:
     """The numbers of blocks after which the stream is read; empty if the blocks are not found."""
-    count = len(_blocks(model))
+    count = len(blocks_of(model))
     return sorted({round(share * count) for share in SHARES}) if count else []
 
 
@@ -31,7 +31,7 @@ def watching_stream(model: Model, watcher: Watcher) -> Iterator[None]:
     Depth 0 is the input of the first block (embeddings, with positions where the model adds them);
     depth d is the input of block d, and the last depth is the output of the last block.
     """
-    blocks = _blocks(model)
+    blocks = blocks_of(model)
     with ExitStack() as stack:
         for depth in stream_depths(model):
             if depth < len(blocks):
@@ -62,13 +62,31 @@ def _output_hook(depth: int, watcher: Watcher) -> Callable[..., None]:
     return show
 
 
-def _blocks(model: Model) -> list[nn.Module]:
+def blocks_of(model: Model) -> list[nn.Module]:
     """The blocks of a model: the list of modules that its attention layers are entries of."""
     for layer in model.spec.layers:
-        parts = layer.module.split(".") if layer else []
-        for place, word in enumerate(parts):
-            if word.isdigit():
-                container = model.hf.get_submodule(".".join(parts[:place]))
-                if isinstance(container, nn.ModuleList):
-                    return list(container)
+        if layer and (found := _container(model, layer.module)):
+            return list(found[0])
     return []
+
+
+def first_block(model: Model, layers: Sequence[int]) -> int:
+    """The number of the first block that any of these layers' heads are used in; 0 if unknown."""
+    numbers = []
+    for number in layers:
+        layer = model.spec.layer(number)
+        for module, _ in ((layer.module, layer.projection), *layer.copies):
+            found = _container(model, module)
+            numbers.append(found[1] if found else 0)
+    return min(numbers)
+
+
+def _container(model: Model, path: str) -> tuple[nn.ModuleList, int] | None:
+    """The list of blocks that an attention module is part of, and its number in the list."""
+    parts = path.split(".")
+    for place, word in enumerate(parts):
+        if word.isdigit():
+            container = model.hf.get_submodule(".".join(parts[:place]))
+            if isinstance(container, nn.ModuleList):
+                return container, int(word)
+    return None

@@ -1,0 +1,103 @@
+"""Effects of heads on the single examples of a task, as the variables of a map."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headatlas.stats.arrays import FloatArray
+from headatlas.stats.clustered import mean_ses
+from headatlas.tasks.functions import in_order
+
+if TYPE_CHECKING:
+    from headatlas.models.spec import Head, ModelSpec
+    from headatlas.tasks import Example
+
+HALVES = 2
+
+
+class Effects:
+    """Effects of heads on examples, collected head by head.
+
+    A variable such as `effect` is the mean over examples; with it come `effect_se`, its standard
+    error over questions, `effect_half`, the means over every other question, by which the map's
+    reliability is known, and with `keep_examples` also `effect_example`. With `by_function`, every
+    cognitive function that examples need has means of its own.
+    """
+
+    def __init__(
+        self,
+        spec: ModelSpec,
+        examples: Sequence[Example],
+        *,
+        by_function: bool = False,
+        keep_examples: bool = False,
+    ) -> None:
+        self._examples = list(examples)
+        self._keep_examples = keep_examples
+        self._shape = (spec.n_layers, spec.n_heads)
+        self._by_function = by_function
+        self._values: dict[str, FloatArray] = {}
+        self._groups = self._grouped()
+        places = {q: i for i, q in enumerate(dict.fromkeys(e.question for e in examples))}
+        self._half_of = np.array([places[example.question] % HALVES for example in examples])
+
+    def _grouped(self) -> dict[str, list[int]]:
+        """The examples, by number, that one effect is the mean of: all, or each function's."""
+        numbers = range(len(self._examples))
+        if not self._by_function:
+            return {"": list(numbers)}
+        labels = [str(example.function) for example in self._examples]
+        return {name: [i for i in numbers if labels[i] == name] for name in in_order(labels)}
+
+    def add(self, variable: str, head: Head, values: FloatArray) -> None:
+        """The effects of one head on all examples."""
+        if variable not in self._values:
+            self._values[variable] = np.full((len(self._examples), *self._shape), np.nan)
+        self._values[variable][:, head[0], head[1]] = values
+
+    def add_all(self, variable: str, values: FloatArray) -> None:
+        """The effects of all heads on all examples: example × layer × head."""
+        self._values[variable] = values
+
+    def variables(self) -> dict[str, tuple[tuple[str, ...], FloatArray]]:
+        """The variables of a map of one seed."""
+        dims = (*(("function",) if self._by_function else ()), "seed", "layer", "head")
+        variables: dict[str, tuple[tuple[str, ...], FloatArray]] = {}
+        for name, values in self._values.items():
+            summaries = [self._summary(values, own) for own in self._groups.values()]
+            mean, error, halves = map(np.stack, zip(*summaries, strict=True))
+            halves = np.moveaxis(halves, 1, 0)  # half function layer head
+            if self._by_function:
+                mean, error, halves = mean[:, None], error[:, None], halves[:, :, None]
+            variables[name] = (dims, mean)
+            variables[f"{name}_se"] = (dims, error)
+            variables[f"{name}_half"] = (("half", *dims), halves)
+            if self._keep_examples:
+                variables[f"{name}_example"] = (("example", *dims[-3:]), values[:, None])
+        return variables
+
+    def _summary(
+        self, values: FloatArray, own: list[int]
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Mean, standard error and the means of both halves, over the examples of a group."""
+        values, half_of = values[own], self._half_of[own]
+        error = mean_ses(values, [self._examples[i].question for i in own])
+        halves = np.full((HALVES, *self._shape), np.nan)
+        for half in range(HALVES):
+            if (half_of == half).any():
+                halves[half] = values[half_of == half].mean(0)
+        return values.mean(0), error, halves
+
+    def coordinates(self) -> dict[str, Any]:
+        """How many questions there are, and the names of the functions."""
+        counts = [len({self._examples[i].question for i in own}) for own in self._groups.values()]
+        kept = {"example": np.arange(len(self._examples))} if self._keep_examples else {}
+        if not self._by_function:
+            return kept | {"questions": (("seed",), counts)}
+        return kept | {
+            "function": list(self._groups),
+            "questions": (("function", "seed"), [[count] for count in counts]),
+        }
