@@ -65,6 +65,7 @@ results: $(READY)
 	test -z "$(GEMMA)" || $(BIN)/headatlas gate --model $(GEMMA) --task syntax --batch-size 8 --steps 120 --free-steps 40 --seeds 5 --out $(RESULTS)/gemma
 	$(BIN)/headatlas contrast --out $(RESULTS)/contrast
 	$(BIN)/headatlas probe --out $(RESULTS)/cognition
+	$(BIN)/headatlas check $(RESULTS)/cognition --questions 8
 	test -z "$(COGQA)" || $(BIN)/headatlas probe --causes --suite $(COGQA) --out $(RESULTS)/cogqa
 	test -z "$(COGQA)" || $(BIN)/headatlas check $(RESULTS)/cogqa --task $(COGQA) --questions 16
 	$(BIN)/python tools/results.py $(RESULTS)

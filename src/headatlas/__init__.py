@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     )
     from headatlas.maps import Comparison, Map, load_map
     from headatlas.maps import compare_maps as agreement
-    from headatlas.methods import Ablation, Contrast, Gating, Probing
+    from headatlas.methods import Ablation, Attribution, Contrast, Gating, Patching, Probing
     from headatlas.methods.baseline import Baseline, measure_baseline
     from headatlas.models.edit import Edit
     from headatlas.models.heads.verify import verify
@@ -44,6 +44,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Ablation": "methods",
     "Atlas": "runs.atlas",
+    "Attribution": "methods",
     "Baseline": "methods.baseline",
     "Comparison": "maps",
     "Contrast": "methods",
@@ -58,6 +59,7 @@ _HOMES = {
     "Model": "models.model",
     "Preview": "runs.preview",
     "ProbeReport": "checks.results",
+    "Patching": "methods",
     "Probing": "methods",
     "Progress": "runs.progress",
     "PromptPreview": "runs.preview",
@@ -86,6 +88,7 @@ _HOMES = {
 __all__ = [
     "Ablation",
     "Atlas",
+    "Attribution",
     "Baseline",
     "Comparison",
     "Contrast",
@@ -100,6 +103,7 @@ __all__ = [
     "HeadAtlasError",
     "Map",
     "Model",
+    "Patching",
     "Preview",
     "ProbeReport",
     "Probing",

@@ -26,7 +26,12 @@ def task(name, target):
     return Task.of(
         name,
         [
-            Example(f"{i} " + f"{name} " * (i % 3 + 1), target, function="fg"[i % 2])
+            Example(
+                f"{i} " + f"{name} " * (i % 3 + 1),
+                target,
+                function="fg"[i % 2],
+                corrupted=f"{i} " + "no " * (i % 3 + 1),
+            )
             for i in range(80)
         ],
     )
@@ -50,7 +55,7 @@ def subject(method):
 
 def test_methods_are_registered_by_their_names():
     assert all(method.name == name for name, method in METHODS.items())
-    assert {"ablation", "gating", "probing", "contrast"} <= set(METHODS)
+    assert {"ablation", "patching", "attribution", "gating", "probing", "contrast"} <= set(METHODS)
 
 
 def test_settings_are_frozen_plain_data(method):

@@ -13,6 +13,7 @@ from headatlas import HeadAtlasError, __version__
 from headatlas.cli import (
     ablate,
     atlas,
+    attribute,
     check,
     compare,
     contrast,
@@ -20,6 +21,7 @@ from headatlas.cli import (
     export,
     gate,
     listing,
+    patch,
     plot,
     probe,
     task_baseline,
@@ -41,6 +43,8 @@ app = typer.Typer(
 )
 app.command("atlas")(grouped(atlas.atlas))
 app.command("ablate")(grouped(ablate.ablate))
+app.command("patch")(grouped(patch.patch))
+app.command("attribute")(grouped(attribute.attribute))
 app.command("gate")(grouped(gate.gate))
 app.command("probe")(grouped(probe.probe))
 app.command("contrast")(grouped(contrast.contrast))
@@ -61,7 +65,7 @@ task.command("check")(grouped(task_check.check))
 task.command("baseline")(grouped(task_baseline.baseline))
 app.add_typer(task, name="task", no_args_is_help=True)
 
-RESUMABLE = ("atlas", "ablate", "gate", "contrast", "probe", "check")
+RESUMABLE = ("atlas", "ablate", "patch", "attribute", "gate", "contrast", "probe", "check")
 """Commands that keep every finished unit of work."""
 
 INTERRUPTED = 130

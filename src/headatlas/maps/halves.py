@@ -26,8 +26,8 @@ class Halves(NamedTuple):
 def halves(head_map: Map) -> Halves | None:
     """Two equal halves of what a map was measured from; `None` if it was measured once.
 
-    Halves of a probing map are other questions and, with several seeds, other probes; of an
-    ablation map of functions other questions; of any other map other seeds. Of an odd number of
+    Halves of a probing map are other questions and, with several seeds, other probes; of a map of
+    effects other questions; of any other map other seeds. Of an odd number of
     seeds the last is in neither: `factor` then counts seeds, the larger of the two for probes, so
     that a correlation without noise is rather too small.
     """
@@ -44,8 +44,8 @@ def halves(head_map: Map) -> Halves | None:
         if seeds > 1:
             one, other = one.isel(seed=even), other.isel(seed=odd)
             factor = seeds / (seeds // 2)
-    elif "effect_half" in data:
-        one, other = (data["effect_half"].isel(half=k, drop=True) for k in range(2))
+    elif f"{ranking.variable}_half" in data:
+        one, other = (data[f"{ranking.variable}_half"].isel(half=k, drop=True) for k in range(2))
     elif seeds > 1:
         one, other = (data[ranking.variable].isel(seed=half) for half in (even, odd))
         factor = seeds / (seeds // 2)

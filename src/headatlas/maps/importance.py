@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headatlas.errors import MapError
@@ -25,7 +25,8 @@ class Importance:
 IMPORTANCE = (
     Importance("facilitation", 1, "mean facilitation over seeds", "use more seeds"),
     Importance("importance", 1, "mean importance over seeds", "use more examples"),
-    Importance("effect", -1, "fall of log P when removed (nats per token)", "use more examples"),
+    Importance("indirect_effect", 1, "indirect effect", "use more examples"),
+    Importance("effect", -1, "fall when removed", "use more examples"),
     Importance("gate", -1, "1 − mean gate over seeds", "use more seeds"),
 )
 """The first whose variable a map has ranks its heads."""
@@ -35,6 +36,29 @@ def importance_of(head_map: Map) -> Importance:
     """What ranks the heads of a map."""
     for importance in IMPORTANCE:
         if importance.variable in head_map.variables:
-            return importance
+            return _with_measure(importance, head_map)
     have = ", ".join(head_map.variables)
     raise MapError(f"this map says nothing about the importance of heads: it has {have}.")
+
+
+_FALL = {
+    "logprob": "fall of log P when removed (nats per token)",
+    "difference": "fall of the log P difference when removed (nats)",
+    "probability": "fall of P(target) when removed",
+    "accuracy": "fall of accuracy when removed",
+}
+_CARRIED = {
+    "logprob": "indirect effect on log P (nats per token)",
+    "difference": "indirect effect on the log P difference (nats)",
+    "probability": "indirect effect on P(target)",
+    "accuracy": "indirect effect on accuracy",
+}
+
+
+def _with_measure(importance: Importance, head_map: Map) -> Importance:
+    """Say what an effect is an effect on."""
+    labels = {"effect": _FALL, "indirect_effect": _CARRIED}.get(importance.variable)
+    if labels is None:
+        return importance
+    measure = dict(head_map.provenance.get("settings", {})).get("measure", "logprob")
+    return replace(importance, label=labels.get(str(measure), importance.label))

@@ -3,6 +3,7 @@
 | map | ranked by | interval of the score | p-value |
 |---|---|---|---|
 | ablation | fall of log P when the head is removed | over questions and seeds | t-test, Holm |
+| patching | indirect effect | over questions and seeds | t-test, Holm |
 | gating | mean facilitation over seeds | over seeds | consistency over seeds |
 | contrast | 1 − mean gate over seeds | over seeds | consistency over seeds |
 | probing | mean importance over seeds, per function | over seeds | labels shuffled |
@@ -25,7 +26,7 @@ import xarray as xr
 from headatlas.errors import MapError
 from headatlas.maps.aggregate import between_seeds, mean_bounds, next_interval, score_bounds
 from headatlas.maps.functions import ALPHA, function_names, ranked_heads
-from headatlas.maps.importance import importance_of
+from headatlas.maps.importance import Importance, importance_of
 from headatlas.maps.order import Head, heads_by
 from headatlas.maps.roles import SCORES, THRESHOLD, require_gating, roles
 from headatlas.stats.intervals import welch_df
@@ -112,23 +113,25 @@ def _contrast(head_map: Map, threshold: float) -> pd.DataFrame:
 
 def _effects(head_map: Map, threshold: float) -> pd.DataFrame:
     functions = function_names(head_map) if "function" in head_map.data.dims else [None]
-    tables = [_effects_of(head_map.data, name) for name in functions]
+    importance = importance_of(head_map)
+    tables = [_effects_of(head_map.data, name, importance) for name in functions]
     rows = pd.concat(tables, ignore_index=True)
     rows["p"] = holm(rows["p"].to_numpy())
     return rows
 
 
-def _effects_of(data: xr.Dataset, function: str | None) -> pd.DataFrame:
+def _effects_of(data: xr.Dataset, function: str | None, importance: Importance) -> pd.DataFrame:
     """The table of one function, or of a map without functions; p-values are not yet corrected."""
     from scipy.stats import t
 
     own = data if function is None else data.sel(function=function)
-    effect = own["effect"]
-    table = _frame(heads_by(-effect.mean("seed")))
-    table["score"] = -_at(effect.mean("seed"), table)
+    name, sign = importance.variable, importance.sign
+    effect = own[name]
+    table = _frame(heads_by(sign * effect.mean("seed")))
+    table["score"] = sign * _at(effect.mean("seed"), table)
     se, df = np.full(len(table), np.nan), np.full(len(table), np.nan)
-    if "effect_se" in own and "questions" in own.coords:
-        within = (own["effect_se"] ** 2).mean("seed")
+    if f"{name}_se" in own and "questions" in own.coords:
+        within = (own[f"{name}_se"] ** 2).mean("seed")
         between = between_seeds(effect)
         seeds = effect.count("seed")
         questions = int(own["questions"].min())
@@ -139,7 +142,7 @@ def _effects_of(data: xr.Dataset, function: str | None) -> pd.DataFrame:
     half_width = t.ppf(0.975, np.maximum(df, 1)) * se
     table["low"], table["high"] = table["score"] - half_width, table["score"] + half_width
     table["p"] = student_p(table["score"].to_numpy(), se, df)
-    table["effect"], table["effect_se"] = -table["score"], se
+    table[name], table[f"{name}_se"] = sign * table["score"], se
     table["seeds"] = _at(effect.count("seed"), table)
     if function is not None:
         table["function"] = function
@@ -169,6 +172,7 @@ def _importance(head_map: Map, threshold: float) -> pd.DataFrame:
 _TABLES: dict[str, Callable[[Map, float], pd.DataFrame]] = {
     "facilitation": _gating,
     "importance": _importance,
+    "indirect_effect": _effects,
     "effect": _effects,
     "gate": _contrast,
 }

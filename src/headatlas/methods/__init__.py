@@ -3,14 +3,25 @@
 from typing import Any
 
 from headatlas.methods.ablation import Ablation
+from headatlas.methods.attribution import Attribution
 from headatlas.methods.contrast import Contrast
 from headatlas.methods.gating import Gating
 from headatlas.methods.method import Method
+from headatlas.methods.patching import Patching
 from headatlas.methods.probing import Probing
 
-__all__ = ["METHODS", "Ablation", "Contrast", "Gating", "Method", "Probing"]
+__all__ = [
+    "METHODS",
+    "Ablation",
+    "Attribution",
+    "Contrast",
+    "Gating",
+    "Method",
+    "Patching",
+    "Probing",
+]
 
 METHODS: dict[str, type[Method[Any]]] = {
-    method.name: method for method in (Ablation, Gating, Probing, Contrast)
+    method.name: method for method in (Ablation, Patching, Attribution, Gating, Probing, Contrast)
 }
 """A new method is one file and one name here."""

@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar
-
-import torch
 
 from headatlas.errors import HeadAtlasError, TaskError
 from headatlas.maps import Map
 from headatlas.methods.effects import Effects
+from headatlas.methods.heads import as_heads, measured_without, parts_by_layer
 from headatlas.methods.measures import Measured, check_measure
 from headatlas.methods.method import Inputs, Method, Part, Report, provenance, verified_coordinates
 from headatlas.methods.positions import check_positions, chosen_positions
 from headatlas.methods.replacement import (
-    BASELINES,
+    REMOVALS,
     check_replacement,
     replacement_vectors,
     resampled,
 )
-from headatlas.models.run.sweep import Sweep, SweepPlan
+from headatlas.models.run.sweep import SweepPlan
 from headatlas.tasks import Example, Task
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from headatlas.models.model import Model
     from headatlas.models.spec import Head, ModelSpec
 
@@ -41,7 +36,7 @@ class Ablation(Method[Task]):
     `effect[l,h]` = mean over examples of y(head (l,h) removed) − y, where y is the `measure`, such
     as the mean log P of a target's tokens. Negative: the task needs the head. `effect_se` is the
     standard error over questions, given this seed's demonstrations; `effect_half` is that of every
-    other question. A removed head's output is replaced by `baseline`: `zero`, its `mean` over
+    other question. A removed head's output is replaced by `replacement`: `zero`, its `mean` over
     training examples, or `resample`, the output on another example (Chan et al. 2022, causal
     scrubbing); at all `positions`, the `last` one of the prompt, or those `changed` by corruption.
     With the `unit` `group`, all heads that share keys and values are removed together.
@@ -51,14 +46,14 @@ class Ablation(Method[Task]):
     there are that many examples, and every cognitive function that their steps need has its own
     effect. `keep_examples` keeps the effect on every example.
 
-    >>> Ablation(examples=8, baseline="mean").settings()
-    {'examples': 8, 'baseline': 'mean'}
+    >>> Ablation(examples=8, replacement="mean").settings()
+    {'examples': 8, 'replacement': 'mean'}
     """
 
     heads: tuple[Head, ...] | None = None
     examples: int | None = 32
     by_function: bool = False
-    baseline: str = "zero"
+    replacement: str = "zero"
     measure: str = "logprob"
     positions: str = "all"
     unit: str = "head"
@@ -71,10 +66,10 @@ class Ablation(Method[Task]):
 
     def __post_init__(self) -> None:
         if self.heads is not None:
-            object.__setattr__(self, "heads", _as_heads(self.heads))
+            object.__setattr__(self, "heads", as_heads(self.heads))
         if self.examples is not None and not (type(self.examples) is int and self.examples >= 2):
             raise HeadAtlasError(f"ablation needs at least 2 examples, not {self.examples!r}.")
-        check_replacement(self.baseline, BASELINES)
+        check_replacement(self.replacement, REMOVALS)
         check_measure(self.measure)
         check_positions(self.positions)
         if self.unit not in UNITS:
@@ -82,7 +77,7 @@ class Ablation(Method[Task]):
 
     def settings(self) -> dict[str, Any]:
         usual = Ablation()
-        names = ("by_function", "baseline", "measure", "positions", "unit", "keep_examples")
+        names = ("by_function", "replacement", "measure", "positions", "unit", "keep_examples")
         changed = {name: getattr(self, name) for name in names}
         return {"examples": self.examples} | {
             name: value for name, value in changed.items() if value != getattr(usual, name)
@@ -90,11 +85,7 @@ class Ablation(Method[Task]):
 
     def parts(self, spec: ModelSpec) -> list[Part]:
         """One part per layer."""
-        wanted = sorted(set(self.heads)) if self.heads is not None else spec.heads()
-        for head in wanted:
-            spec.check_head(head)
-        layers = sorted({layer for layer, _ in wanted})
-        return [{"heads": [list(head) for head in wanted if head[0] == at]} for at in layers]
+        return parts_by_layer(spec, self.heads)
 
     def reports(self, part: Part) -> int:
         return len(part["heads"])
@@ -140,7 +131,8 @@ class Ablation(Method[Task]):
         )
         for piece in parts:
             heads = [(layer, head) for layer, head in piece["heads"]]
-            for head, values in self._removed(model.spec, sweep, measured, heads):
+            sets = [self._together(model.spec, head) for head in heads]
+            for head, values in measured_without(sweep, measured, heads, sets):
                 effects.add("effect", head, (values - plain).cpu().numpy())
                 if report is not None:
                     report(f"seed {seed}, head {head[0]}.{head[1]}")
@@ -154,21 +146,10 @@ class Ablation(Method[Task]):
     def _plan(self, model: Model, task: Task, measured: Measured, seed: int) -> SweepPlan:
         rows = measured.rows
         positions = chosen_positions(model, task, measured, self.positions)
-        if self.baseline == "resample":
+        if self.replacement == "resample":
             return SweepPlan(rows, source=resampled(model, task, rows, seed), positions=positions)
-        vectors = replacement_vectors(model, task, self.baseline, seed)
+        vectors = replacement_vectors(model, task, self.replacement, seed)
         return SweepPlan(rows, vectors=vectors, positions=positions)
-
-    def _removed(
-        self, spec: ModelSpec, sweep: Sweep, measured: Measured, heads: Sequence[Head]
-    ) -> Iterator[tuple[Head, Tensor]]:
-        """Every head with the measure of all examples without it."""
-        together = {head: self._together(spec, head) for head in heads}
-        sets = list(dict.fromkeys(together.values()))
-        for some in sweep.in_passes(sets):
-            values = measured.values(sweep.scores(removing(spec, some))).double()  # set example
-            for removed, own in zip(some, values, strict=True):
-                yield from ((head, own) for head in heads if together[head] == removed)
 
     def _together(self, spec: ModelSpec, head: Head) -> tuple[Head, ...]:
         """The heads that are removed with a head, itself among them."""
@@ -180,16 +161,6 @@ class Ablation(Method[Task]):
             for other in spec.heads()
             if other[0] == head[0] and spec.kv_group(*other) == group
         )
-
-
-def removing(spec: ModelSpec, sets: Iterable[Iterable[Head]]) -> Tensor:
-    """Gates that each remove one set of heads: set × layer × head."""
-    sets = list(sets)
-    gates = torch.ones(len(sets), spec.n_layers, spec.n_heads)
-    for number, heads in enumerate(sets):
-        for layer, head in heads:
-            gates[number, layer, head] = 0.0
-    return gates
 
 
 def whole_questions(task: Task, seed: int, limit: int | None) -> list[Example]:
@@ -207,16 +178,3 @@ def whole_questions(task: Task, seed: int, limit: int | None) -> list[Example]:
             break
         sampled += steps[question]
     return sampled
-
-
-def _as_heads(heads: Sequence[Sequence[int]]) -> tuple[Head, ...]:
-    """Pairs of any integers as heads. Raises `HeadAtlasError` for anything else."""
-    try:
-        pairs = tuple((index(layer), index(head)) for layer, head in heads)
-    except (TypeError, ValueError):
-        raise HeadAtlasError(
-            f"heads are pairs (layer, head), such as ((0, 1), (3, 5)), not {heads!r}."
-        ) from None
-    if not pairs:
-        raise HeadAtlasError("no heads were given: name some, or leave heads out for all.")
-    return pairs

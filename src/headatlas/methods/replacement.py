@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from headatlas.tasks import Task
 
 REPLACEMENTS = ("zero", "mean")
-BASELINES = (*REPLACEMENTS, "resample")
+REMOVALS = (*REPLACEMENTS, "resample")
 """Gates are learned with one of the first two; heads can also be removed with the third."""
 
 

@@ -60,7 +60,7 @@ class Model:
             context=getattr(config, "max_position_embeddings", None),
         )
         self._connection = Connection(hf, self.spec)
-        self._sweep: Sweep | None = None
+        self._sweeps: list[Sweep] = []
 
     def __repr__(self) -> str:
         return f"Model({self.spec.name!r}: {self._summary()})"
@@ -173,10 +173,12 @@ class Model:
         return score_targets(self, rows, edit or self._connection.edit, share=share, pack=pack)
 
     def sweep(self, plan: SweepPlan) -> Sweep:
-        """The same rows under many edits; the last one is kept, as it holds what was computed."""
-        if self._sweep is None or not self._sweep.plan.is_like(plan):
-            self._sweep = Sweep(self, plan)
-        return self._sweep
+        """The same rows under many edits; the last two are kept, with what was computed."""
+        for sweep in self._sweeps:
+            if sweep.plan.is_like(plan):
+                return sweep
+        self._sweeps = [*self._sweeps[-1:], Sweep(self, plan)]
+        return self._sweeps[-1]
 
     def read(
         self,

@@ -1,0 +1,171 @@
+"""Activation patching: what a head carries from a clean prompt into a corrupted one, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from headatlas.errors import HeadAtlasError, TaskError
+from headatlas.maps import Map
+from headatlas.methods.alignment import align_by_tokens
+from headatlas.methods.effects import Effects
+from headatlas.methods.heads import as_heads, measured_without, parts_by_layer
+from headatlas.methods.measures import Measured, check_measure
+from headatlas.methods.method import Inputs, Method, Part, Report, provenance, verified_coordinates
+from headatlas.methods.positions import check_positions
+from headatlas.models.run.sweep import Source, SweepPlan
+from headatlas.tasks import Example, Task
+
+if TYPE_CHECKING:
+    from headatlas.models.model import Model
+    from headatlas.models.spec import Head, ModelSpec
+    from headatlas.models.tokens import Tokens
+
+DIRECTIONS = ("both", "denoise", "noise")
+
+
+@dataclass(frozen=True)
+class Patching(Method[Task]):
+    """Causal mediation by single heads (Vig et al. 2020; Todd et al. 2024; Wang et al. 2023).
+
+    Every example has a clean and a corrupted prompt. `indirect_effect[l,h]` = mean of
+    y(corrupted, head (l,h) from the clean run) − y(corrupted): positive where the head carries what
+    the corruption took away (denoising). `effect[l,h]` = mean of y(clean, head from the corrupted
+    run) − y(clean): negative where the task needs what the head carries (noising). y is the
+    `measure` of the clean target. Outputs are patched at the `last` position of the prompt, where
+    the target is predicted, at all `positions`, or at those that were `changed`: the subject of a
+    question, or the answers of shuffled demonstrations. Standard errors are over questions.
+
+    >>> Patching(direction="noise").settings()
+    {'examples': 32, 'direction': 'noise', 'positions': 'last', 'measure': 'logprob'}
+    """
+
+    heads: tuple[Head, ...] | None = None
+    examples: int | None = 32
+    direction: str = "both"
+    positions: str = "last"
+    measure: str = "logprob"
+    keep_examples: bool = False
+
+    name: ClassVar[str] = "patching"
+    version: ClassVar[int] = 1
+    variable: ClassVar[str] = "indirect_effect"
+    subject: ClassVar[type] = Task
+
+    def __post_init__(self) -> None:
+        if self.heads is not None:
+            object.__setattr__(self, "heads", as_heads(self.heads))
+        if self.examples is not None and not (type(self.examples) is int and self.examples >= 2):
+            raise HeadAtlasError(f"patching needs at least 2 examples, not {self.examples!r}.")
+        if self.direction not in DIRECTIONS:
+            raise HeadAtlasError(f"no direction '{self.direction}': use {', '.join(DIRECTIONS)}.")
+        check_positions(self.positions)
+        check_measure(self.measure)
+
+    def settings(self) -> dict[str, Any]:
+        names = ("examples", "direction", "positions", "measure")
+        kept = {"keep_examples": True} if self.keep_examples else {}
+        return {name: getattr(self, name) for name in names} | kept
+
+    def parts(self, spec: ModelSpec) -> list[Part]:
+        """One part per layer."""
+        return parts_by_layer(spec, self.heads)
+
+    def reports(self, part: Part) -> int:
+        return len(part["heads"]) * len(self._variables())
+
+    def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
+        task = task.for_tokenizer(model.tokenizer)
+        pairs = _Pairs.of(model, task, task.prompts("test", 0, self.examples), self.measure)
+        return [*pairs.clean.remarks(), *pairs.remarks()]
+
+    def run(
+        self,
+        model: Model,
+        task: Task,
+        seed: int = 0,
+        *,
+        part: Part | None = None,
+        report: Report | None = None,
+        inputs: Inputs | None = None,
+    ) -> Map:
+        """The map of a task; with `part`, only its heads."""
+        coordinates = verified_coordinates(model, seed)
+        parts = [part] if part is not None else self.parts(model.spec)
+        heads = [(layer, head) for piece in parts for layer, head in piece["heads"]]
+        task = task.for_tokenizer(model.tokenizer)
+        examples = task.prompts("test", seed, self.examples)
+        pairs = _Pairs.of(model, task, examples, self.measure)
+        effects = Effects(model.spec, pairs.clean.examples, keep_examples=self.keep_examples)
+        facts = pairs.facts()
+        for variable in self._variables():
+            into, source = pairs.clean, pairs.corrupted
+            if variable == "indirect_effect":
+                into, source = source, into
+            sweep = model.sweep(_plan(into.rows, source.rows, self.positions))
+            plain = into.values(sweep.plain).double()
+            facts["clean_value" if into is pairs.clean else "corrupted_value"] = float(plain.mean())
+            for head, values in measured_without(sweep, into, heads, [(head,) for head in heads]):
+                effects.add(variable, head, (values - plain).cpu().numpy())
+                if report is not None:
+                    report(f"seed {seed}, head {head[0]}.{head[1]}")
+        return Map.of(
+            effects.variables(),
+            provenance(model, task, self, seed) | facts,
+            coordinates | effects.coordinates(),
+        )
+
+    def _variables(self) -> tuple[str, ...]:
+        both = {"denoise": "indirect_effect", "noise": "effect"}
+        return tuple(name for way, name in both.items() if self.direction in ("both", way))
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Examples with a clean and a corrupted prompt; rows belong together by number."""
+
+    clean: Measured
+    corrupted: Measured
+    without: int
+
+    @classmethod
+    def of(cls, model: Model, task: Task, examples: Sequence[Example], measure: str) -> _Pairs:
+        usable = [example for example in examples if example.corrupted is not None]
+        if not usable:
+            raise TaskError(
+                f"'{task.name}' has no corrupted prompts to patch from: use a task with a column "
+                "'corrupted', or one whose demonstrations can be shuffled, in the form ':icl'."
+            )
+        clean = Measured.of(model, task, usable, measure)
+        texts = [replace(e, prompt=e.corrupted or "") for e in clean.examples]
+        corrupted = Measured.of(model, task, texts, measure)
+        if corrupted.left_out:
+            longer = {e.target for e in clean.examples} - {e.target for e in corrupted.examples}
+            raise TaskError(
+                f"corrupted prompts of '{task.name}' do not fit the context of {model.spec.name} "
+                f"({corrupted.left_out} of {len(texts)}, such as for {min(longer, default='')!r})."
+            )
+        return cls(clean, corrupted, len(examples) - len(usable))
+
+    def remarks(self) -> list[str]:
+        if not self.without:
+            return []
+        number = self.without + len(self.clean.examples)
+        return [f"{self.without} of {number} examples have no corrupted prompt and are left out"]
+
+    def facts(self) -> dict[str, Any]:
+        return {**self.clean.facts(), "examples_without_corrupted": self.without}
+
+
+def _plan(rows: tuple[Tokens, ...], sources: tuple[Tokens, ...], positions: str) -> SweepPlan:
+    """Rows whose closed heads get the outputs of their sources."""
+    aligned = [align_by_tokens(row, other) for row, other in zip(rows, sources, strict=True)]
+    where: tuple[tuple[int, ...], ...] | None = None
+    if positions == "last":
+        where = tuple(tuple(range(row.target_start - 1, len(row) - 1)) for row in rows)
+    elif positions == "changed":
+        where = tuple(changed for _, changed in aligned)
+    return SweepPlan(
+        rows, source=Source(sources, tuple(places for places, _ in aligned)), positions=where
+    )

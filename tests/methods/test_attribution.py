@@ -1,0 +1,79 @@
+"""Attribution: gradients of gates, and integrated gradients that explain the whole difference."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from headatlas.errors import HeadAtlasError
+from headatlas.methods import Ablation, Attribution
+from headatlas.methods.measures import Measured
+from headatlas.methods.replacement import resampled
+from headatlas.models.edit import Edit
+from headatlas.models.run.sweep import SweepPlan
+from headatlas.tasks import Example, Task
+
+TASK = Task.of("t", [Example(f"{'ab ' * (i % 4 + 1)}{i}", "cd") for i in range(20)])
+
+
+def whole_effect(model, method, seed=0):
+    """y(all heads at the baseline) − y(model), mean over examples."""
+    measured = Measured.of(model, TASK, TASK.prompts("test", seed, method.examples), method.measure)
+    if method.replacement == "resample":
+        plan = SweepPlan(measured.rows, source=resampled(model, TASK, measured.rows, seed))
+    else:
+        plan = Ablation(replacement=method.replacement)._plan(model, TASK, measured, seed)
+    sweep = model.sweep(plan)
+    closed = measured.values(sweep.scores(torch.zeros(1, model.spec.n_layers, model.spec.n_heads)))
+    return float((closed[0] - measured.values(sweep.plain)).mean())
+
+
+@pytest.mark.parametrize("replacement", ["zero", "mean", "resample"])
+@pytest.mark.parametrize("measure", ["logprob", "probability"])
+def test_integrated_gradients_sum_to_the_whole_difference(tiny, replacement, measure):
+    method = Attribution(examples=4, steps=48, replacement=replacement, measure=measure)
+    head_map = method.run(tiny, TASK)
+    assert float(head_map["effect"].sum()) == pytest.approx(whole_effect(tiny, method), rel=0.02)
+    assert head_map.provenance["unexplained_share"] < 0.02
+
+
+def test_one_step_is_the_gradient_of_the_gate(tiny):
+    method = Attribution(examples=4, steps=1, replacement="zero")
+    head_map = method.run(tiny, TASK)
+    rows = [tiny.encode(e.prompt, e.target) for e in TASK.prompts("test", 0, 4)]
+
+    def value(gate):
+        with torch.no_grad():
+            return float(tiny.score(rows, Edit(gate=gate)).mean().double().mean())
+
+    for layer, head in tiny.spec.heads():
+        up, down = torch.ones(3, 4), torch.ones(3, 4)
+        up[layer, head], down[layer, head] = 1.05, 0.95
+        slope = (value(up) - value(down)) / 0.1
+        effect = float(head_map["effect"].sel(seed=0, layer=layer, head=head))
+        assert effect == pytest.approx(-slope, rel=0.02, abs=2e-5)
+
+
+def test_effects_of_examples_do_not_depend_on_their_portion(tiny, monkeypatch):
+    method = Attribution(examples=4, replacement="resample", keep_examples=True)
+    whole = method.run(tiny, TASK)
+    monkeypatch.setattr("headatlas.methods.attribution.TOKENS_WITH_GRADIENT", 1)
+    alone = method.run(tiny, TASK)
+    assert whole["effect_example"].dims == ("example", "seed", "layer", "head")
+    np.testing.assert_allclose(whole["effect_example"], alone["effect_example"], atol=1e-6)
+    np.testing.assert_allclose(whole["effect"], whole["effect_example"].mean("example"))
+
+
+def test_progress_is_reported_once_per_step(tiny):
+    told = []
+    method = Attribution(examples=4, steps=6)
+    method.run(tiny, TASK, report=told.append)
+    assert len(told) == method.reports({}) == 6
+
+
+def test_settings_that_make_no_sense():
+    with pytest.raises(HeadAtlasError, match="accuracy has no gradient"):
+        Attribution(measure="accuracy")
+    with pytest.raises(HeadAtlasError, match=r"takes 1 step .* at least 5"):
+        Attribution(steps=2)
