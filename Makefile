@@ -5,7 +5,8 @@
 # make docs         rewrite the generated pages in docs/
 # make results      compute docs/results/: takes hours, and continues where it stopped;
 #                   from stored maps after python tools/restore.py build/results
-# make bench        time a gate update against the published package and the machine's limit
+# make bench        time a gate update against the published package and the machine's limit, and
+#                   the removal of every head against a loop of whole passes
 # make real-models  download larger real models and compare them with llama.cpp
 # All of them first set up the environment in .venv.
 
@@ -53,6 +54,7 @@ docs: $(READY)
 bench: $(READY)
 	$(PIP) --no-deps --upgrade --target build/bench nam-causal-head-gating==0.1.0 einops
 	$(BIN)/python tools/bench.py --package build/bench --out bench.json
+	$(BIN)/python tools/bench_ablation.py --out bench-ablation.json
 
 results: $(READY)
 	$(BIN)/headatlas gate --task math --seeds 5 --out $(RESULTS)/gating

@@ -63,6 +63,7 @@ def test_steps_are_of_test_questions_only_and_score_as_alone(tiny):
         Steps.of(tiny, task, (*NAMES, "Sleep"), limit=5)
 
 
+@pytest.mark.long
 def test_steps_of_the_real_model_score_as_alone(embedded):
     name = "Math Calculation"
     steps = Steps.of(embedded, load_task(f"cognition:only={name}"), (name,), limit=2)

@@ -28,6 +28,7 @@ def study(tmp_path_factory, tiny_folder, tasks, suite, succeed, quick_output_in_
     return out
 
 
+@pytest.mark.long
 def test_every_figure_is_drawn_as_the_commands_drew_it_or_says_what_it_needs(
     study, headatlas, tmp_path
 ):

@@ -105,6 +105,7 @@ def test_check_masks_compares_and_marks_figures(headatlas, tiny_folder, suite, c
     assert again.partition("wrote ")[0] == printed.partition("wrote ")[0]
 
 
+@pytest.mark.long
 def test_more_questions_than_there_are_are_measured_once(headatlas, tiny_folder, suite, copied):
     words = ("check", copied, "--task", suite, "--questions", 500)
     notes = []

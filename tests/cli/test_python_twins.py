@@ -142,6 +142,7 @@ def test_contrast(tmp_path_factory, tiny_folder, tasks, succeed, quick):
     twins.are_equal(r"\.contrast\.json", r"contrast\.svg", r"maps/.*contrast.*\.nc")
 
 
+@pytest.mark.long
 def test_atlas(tmp_path_factory, tiny_folder, tasks, suite, succeed, quick, monkeypatch):
     monkeypatch.setattr(atlas_command, "ABLATED", str(tasks[0]))
     monkeypatch.setattr(atlas_command, "GATED", tuple(map(str, tasks)))

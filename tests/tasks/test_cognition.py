@@ -132,6 +132,7 @@ def test_retrieved_answers_stand_in_the_text():
             assert answer.lower() in text or spelled.lower() in text, step
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("view", VIEWS)
 def test_text_alone_does_not_tell_the_function(view):
     task = load_task("cognition")

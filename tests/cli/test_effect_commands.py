@@ -1,0 +1,68 @@
+"""The commands that measure effects of heads: ablate, patch, attribute."""
+
+from __future__ import annotations
+
+import pytest
+
+import headatlas as ha
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    path = tmp_path / "pairs.jsonl"
+    path.write_text(
+        "".join(
+            f'{{"prompt": "ab {i} c", "target": " d", "choices": [" d", " e"], '
+            f'"corrupted": "xb {i} c", "corrupted_target": " e"}}\n'
+            for i in range(40)
+        ),
+        encoding="utf-8",
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("words", "variable", "label"),
+    [
+        (("ablate",), "effect", "fall of log P when removed (nats per token)"),
+        (
+            ("ablate", "--replacement", "resample", "--groups", "--measure", "difference"),
+            "effect",
+            "fall of the log P difference when removed (nats)",
+        ),
+        (
+            ("patch", "--positions", "changed", "--measure", "probability"),
+            "indirect_effect",
+            "indirect effect on P(target)",
+        ),
+        (("attribute", "--steps", "6"), "effect", "fall of log P when removed (nats per token)"),
+    ],
+)
+def test_a_map_its_table_and_figure(
+    headatlas, tiny_folder, pairs, tmp_path, words, variable, label
+):
+    given = ("--model", tiny_folder, "--task", pairs, "--examples", "4", "--no-baseline")
+    code, printed, error = headatlas(*words, *given, "--keep-examples", "--out", tmp_path / "out")
+    assert code == 0, error
+    assert label in printed
+    head_map = ha.Atlas(tmp_path / "out").load("pairs")
+    assert {variable, f"{variable}_se", f"{variable}_example"} <= set(head_map.variables)
+    assert (head_map["kv_group"].shape) == (3, 4)
+    assert list((tmp_path / "out" / "figures").glob("*heatmap.pdf"))
+
+
+def test_mistakes_are_one_sentence(headatlas, tiny_folder, tmp_path):
+    bare = tmp_path / "bare.jsonl"
+    bare.write_text(
+        "".join(f'{{"prompt": "{i} ab", "target": "c"}}\n' for i in range(40)), encoding="utf-8"
+    )
+    given = ("--model", tiny_folder, "--task", bare, "--out", tmp_path / "out")
+    code, _, error = headatlas("patch", *given)
+    assert code == 2
+    assert "'bare' has no corrupted prompts to patch from" in " ".join(error.split())
+    code, _, error = headatlas("ablate", *given, "--positions", "changed")
+    assert code == 2
+    assert "use the positions all or last" in " ".join(error.split())
+    code, _, error = headatlas("attribute", *given, "--measure", "accuracy")
+    assert code == 2
+    assert "accuracy has no gradient" in error
