@@ -1,5 +1,5 @@
 # make atlas        map the embedded default model
-# make test         lint, types and the fast tests: under 8 minutes on two cores, set-up included
+# make test         lint, types and the fast tests: about 9 minutes on two cores, set-up included
 # make test-all     make test, then the long tests: many random examples with a new seed each time,
 #                   planted heads in real weights, 20 kills, every command of the README
 # make docs         rewrite the generated pages in docs/

@@ -30,8 +30,8 @@ def bench() -> dict[str, Any]:
     """Seconds of the sweep and of the loop for every layer, and their largest difference."""
     model = load_model("smollm2-135m")
     task = load_task(TASK).for_tokenizer(model.tokenizer)
-    prompts = task.prompts("test", 0) + task.prompts("select", 0)
-    rows = tuple(model.encode(example.prompt, example.target) for example in prompts[:EXAMPLES])
+    prompts = task.prompts("train", 0, EXAMPLES)  # all after the same demonstrations
+    rows = tuple(model.encode(example.prompt, example.target) for example in prompts)
     _ = model.packs, model.resumes
     began = time.perf_counter()
     sweep = model.sweep(SweepPlan(rows))

@@ -35,7 +35,7 @@ def pairs(tmp_path):
             "indirect_effect",
             "indirect effect on P(target)",
         ),
-        (("attribute", "--steps", "6"), "effect", "fall of log P when removed (nats per token)"),
+        (("attribute", "--steps", "6"), "effect", "estimated fall of log P when removed"),
     ],
 )
 def test_a_map_its_table_and_figure(

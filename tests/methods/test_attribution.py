@@ -21,7 +21,7 @@ def whole_effect(model, method, seed=0):
     """y(all heads at the baseline) − y(model), mean over examples."""
     measured = Measured.of(model, TASK, TASK.prompts("test", seed, method.examples), method.measure)
     if method.replacement == "resample":
-        plan = SweepPlan(measured.rows, source=resampled(model, TASK, measured.rows, seed))
+        plan = SweepPlan(measured.rows, source=resampled(model, TASK, measured, seed))
     else:
         plan = Ablation(replacement=method.replacement)._plan(model, TASK, measured, seed)
     sweep = model.sweep(plan)

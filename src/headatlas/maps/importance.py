@@ -56,9 +56,15 @@ _CARRIED = {
 
 
 def _with_measure(importance: Importance, head_map: Map) -> Importance:
-    """Say what an effect is an effect on."""
+    """Say what an effect is an effect on, and of what."""
     labels = {"effect": _FALL, "indirect_effect": _CARRIED}.get(importance.variable)
     if labels is None:
         return importance
-    measure = dict(head_map.provenance.get("settings", {})).get("measure", "logprob")
-    return replace(importance, label=labels.get(str(measure), importance.label))
+    facts = head_map.provenance
+    measure = dict(facts.get("settings", {})).get("measure", "logprob")
+    label = labels.get(str(measure), importance.label)
+    if importance.variable == "effect" and facts.get("method") == "patching":
+        label = label.replace("when removed", "when corrupted")
+    if facts.get("method") == "attribution":
+        label = f"estimated {label}"
+    return replace(importance, label=label)

@@ -4,6 +4,7 @@
 |---|---|---|---|
 | ablation | fall of log P when the head is removed | over questions and seeds | t-test, Holm |
 | patching | indirect effect | over questions and seeds | t-test, Holm |
+| attribution | estimated fall of log P | over questions and seeds | t-test, Holm |
 | gating | mean facilitation over seeds | over seeds | consistency over seeds |
 | contrast | 1 − mean gate over seeds | over seeds | consistency over seeds |
 | probing | mean importance over seeds, per function | over seeds | labels shuffled |

@@ -35,8 +35,8 @@ class Ablation(Method[Task]):
 
     `effect[l,h]` = mean over examples of y(head (l,h) removed) − y, where y is the `measure`, such
     as the mean log P of a target's tokens. Negative: the task needs the head. `effect_se` is the
-    standard error over questions, given this seed's demonstrations; `effect_half` is that of every
-    other question. A removed head's output is replaced by `replacement`: `zero`, its `mean` over
+    standard error over questions, given this seed's demonstrations; `effect_half` is the effect on
+    every other question. The `replacement` of a removed head's output is `zero`, its `mean` over
     training examples, or `resample`, the output on another example (Chan et al. 2022, causal
     scrubbing); at all `positions`, the `last` one of the prompt, or those `changed` by corruption.
     With the `unit` `group`, all heads that share keys and values are removed together.
@@ -73,7 +73,7 @@ class Ablation(Method[Task]):
         check_measure(self.measure)
         check_positions(self.positions)
         if self.unit not in UNITS:
-            raise HeadAtlasError(f"no unit '{self.unit}': remove each {' or each '.join(UNITS)}.")
+            raise HeadAtlasError(f"no unit '{self.unit}': use {' or '.join(UNITS)}.")
 
     def settings(self) -> dict[str, Any]:
         usual = Ablation()
@@ -94,8 +94,9 @@ class Ablation(Method[Task]):
         task = task.for_tokenizer(model.tokenizer)
         examples = self._sample(task, 0)
         measured = Measured.of(model, task, examples, self.measure)
+        chosen_positions(model, task, measured, self.positions)  # raises if there are none
         remarks = measured.remarks()
-        if seeds > 1 and examples == self._sample(task, 1):
+        if seeds > 1 and self.replacement == "zero" and examples == self._sample(task, 1):
             remarks.append(
                 "all seeds give the same map: the task has no more test questions to sample"
             )
@@ -122,7 +123,7 @@ class Ablation(Method[Task]):
         task = task.for_tokenizer(model.tokenizer)
         measured = Measured.of(model, task, self._sample(task, seed), self.measure)
         sweep = model.sweep(self._plan(model, task, measured, seed))
-        plain = measured.values(sweep.plain).double()  # example
+        plain = measured.values(sweep.plain).cpu().double()  # example
         effects = Effects(
             model.spec,
             measured.examples,
@@ -133,10 +134,14 @@ class Ablation(Method[Task]):
             heads = [(layer, head) for layer, head in piece["heads"]]
             sets = [self._together(model.spec, head) for head in heads]
             for head, values in measured_without(sweep, measured, heads, sets):
-                effects.add("effect", head, (values - plain).cpu().numpy())
+                effects.add("effect", head, (values - plain).numpy())
                 if report is not None:
                     report(f"seed {seed}, head {head[0]}.{head[1]}")
-        facts = measured.facts() | {"baseline_logprob": float(sweep.plain.mean().double().mean())}
+        logprob = sweep.plain.mean()[list(measured.target_rows)].cpu().double()
+        facts = measured.facts() | {
+            "baseline_logprob": float(logprob.mean()),
+            "baseline_value": float(plain.mean()),
+        }
         return Map.of(
             effects.variables(),
             provenance(model, task, self, seed) | facts,
@@ -147,7 +152,9 @@ class Ablation(Method[Task]):
         rows = measured.rows
         positions = chosen_positions(model, task, measured, self.positions)
         if self.replacement == "resample":
-            return SweepPlan(rows, source=resampled(model, task, rows, seed), positions=positions)
+            return SweepPlan(
+                rows, source=resampled(model, task, measured, seed), positions=positions
+            )
         vectors = replacement_vectors(model, task, self.replacement, seed)
         return SweepPlan(rows, vectors=vectors, positions=positions)
 

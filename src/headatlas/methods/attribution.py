@@ -121,7 +121,7 @@ class Attribution(Method[Task]):
             wanted += path.difference
         if self.steps > 1:
             unexplained = float(np.nansum(gradients)) - wanted
-            facts["unexplained_share"] = abs(unexplained / wanted)
+            facts["unexplained_share"] = abs(unexplained / wanted) if wanted else None
         exists = np.zeros(gradients.shape[1:], dtype=bool)
         exists[tuple(np.array(model.spec.heads()).T)] = True
         effects = Effects(model.spec, measured.examples, keep_examples=self.keep_examples)
@@ -230,7 +230,7 @@ class _Baseline:
     def of(cls, model: Model, task: Task, measured: Measured, name: str, seed: int) -> _Baseline:
         if name != "resample":
             return cls(replacement_vectors(model, task, name, seed))
-        source = resampled(model, task, measured.rows, seed)
+        source = resampled(model, task, measured, seed)
         return cls(None, HeadOutputs(model, source.rows), source)
 
     def of_rows(self, model: Model, numbers: list[int]) -> Tensor | dict[int, Tensor] | None:

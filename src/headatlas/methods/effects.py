@@ -22,9 +22,9 @@ class Effects:
     """Effects of heads on examples, collected head by head.
 
     A variable such as `effect` is the mean over examples; with it come `effect_se`, its standard
-    error over questions, `effect_half`, the means over every other question, by which the map's
-    reliability is known, and with `keep_examples` also `effect_example`. With `by_function`, every
-    cognitive function that examples need has means of its own.
+    error over questions, `effect_half`, the means over every other question, from which the map's
+    reliability is estimated, and with `keep_examples` also `effect_example`. With `by_function`,
+    every cognitive function that examples need has means of its own.
     """
 
     def __init__(
@@ -41,8 +41,6 @@ class Effects:
         self._by_function = by_function
         self._values: dict[str, FloatArray] = {}
         self._groups = self._grouped()
-        places = {q: i for i, q in enumerate(dict.fromkeys(e.question for e in examples))}
-        self._half_of = np.array([places[example.question] % HALVES for example in examples])
 
     def _grouped(self) -> dict[str, list[int]]:
         """The examples, by number, that one effect is the mean of: all, or each function's."""
@@ -83,8 +81,11 @@ class Effects:
         self, values: FloatArray, own: list[int]
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Mean, standard error and the means of both halves, over the examples of a group."""
-        values, half_of = values[own], self._half_of[own]
-        error = mean_ses(values, [self._examples[i].question for i in own])
+        values = values[own]
+        questions = [self._examples[i].question for i in own]
+        place = {question: i for i, question in enumerate(dict.fromkeys(questions))}
+        half_of = np.array([place[question] % HALVES for question in questions])
+        error = mean_ses(values, questions)
         halves = np.full((HALVES, *self._shape), np.nan)
         for half in range(HALVES):
             if (half_of == half).any():

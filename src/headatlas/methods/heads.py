@@ -63,6 +63,6 @@ def measured_without(
         owners.setdefault(closed, []).append(head)
     for some in sweep.in_passes(list(owners)):
         gates = closed_gates(sweep.model.spec, some)
-        values = measured.values(sweep.scores(gates)).double()  # set example
+        values = measured.values(sweep.scores(gates)).cpu().double()  # set example
         for closed, own in zip(some, values, strict=True):
             yield from ((head, own) for head in owners[closed])

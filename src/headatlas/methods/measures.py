@@ -61,7 +61,7 @@ class Measured:
         owner: list[int] = []
         left_out = without_others = 0
         for example in examples:
-            endings = [example.target, *_others(example, measure)]
+            endings = endings_of(example, measure)
             if measure == "difference" and len(endings) == 1:
                 without_others += 1
                 continue
@@ -82,10 +82,15 @@ class Measured:
             encode_examples(model, task, examples)  # raises: nothing fits
         if len(used) < 2:
             raise TaskError(
-                f"a map of effects needs at least 2 examples, but '{task.name}' has {len(used)} to "
-                "use."
+                f"a map of effects needs at least 2 examples, but '{task.name}' has only "
+                f"{len(used)} that can be used."
             )
         return cls(measure, tuple(used), tuple(rows), tuple(owner), left_out, without_others)
+
+    @property
+    def target_rows(self) -> tuple[int, ...]:
+        """The number of every example's row that holds its target."""
+        return tuple(self.owner.index(number) for number in range(len(self.examples)))
 
     def remarks(self) -> list[str]:
         """What the user should know of the examples."""
@@ -121,7 +126,7 @@ class Measured:
 
     def values(self, scores: TargetScores) -> Tensor:
         """The measure of every example, from the scores of its rows: … × example."""
-        first = [self.owner.index(number) for number in range(len(self.examples))]
+        first = list(self.target_rows)
         total = scores.total()  # … row
         if self.measure == "logprob":
             return scores.mean()[..., first]
@@ -151,8 +156,12 @@ class Measured:
         return torch.stack(columns, -1).to(total.dtype)
 
 
+def endings_of(example: Example, measure: str) -> list[str]:
+    """The target of an example, and the answers that a measure compares it with."""
+    return [example.target, *_others(example, measure)]
+
+
 def _others(example: Example, measure: str) -> list[str]:
-    """The answers that a target is compared with."""
     if measure in ("logprob", "probability"):
         return []
     others = [choice for choice in example.choices if choice != example.target]

@@ -1,4 +1,4 @@
-"""Activation patching: what a head carries from a clean prompt into a corrupted one, and back."""
+"""Activation patching: what a head carries between the runs of a clean and a corrupted prompt."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from headatlas.maps import Map
 from headatlas.methods.alignment import align_by_tokens
 from headatlas.methods.effects import Effects
 from headatlas.methods.heads import as_heads, measured_without, parts_by_layer
-from headatlas.methods.measures import Measured, check_measure
+from headatlas.methods.measures import Measured, check_measure, endings_of
 from headatlas.methods.method import Inputs, Method, Part, Report, provenance, verified_coordinates
-from headatlas.methods.positions import check_positions
+from headatlas.methods.positions import Positions, check_positions, predicting_positions
 from headatlas.models.run.sweep import Source, SweepPlan
 from headatlas.tasks import Example, Task
 
@@ -78,7 +78,7 @@ class Patching(Method[Task]):
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         task = task.for_tokenizer(model.tokenizer)
         pairs = _Pairs.of(model, task, task.prompts("test", 0, self.examples), self.measure)
-        return [*pairs.clean.remarks(), *pairs.remarks()]
+        return pairs.remarks()
 
     def run(
         self,
@@ -104,10 +104,10 @@ class Patching(Method[Task]):
             if variable == "indirect_effect":
                 into, source = source, into
             sweep = model.sweep(_plan(into.rows, source.rows, self.positions))
-            plain = into.values(sweep.plain).double()
+            plain = into.values(sweep.plain).cpu().double()
             facts["clean_value" if into is pairs.clean else "corrupted_value"] = float(plain.mean())
             for head, values in measured_without(sweep, into, heads, [(head,) for head in heads]):
-                effects.add(variable, head, (values - plain).cpu().numpy())
+                effects.add(variable, head, (values - plain).numpy())
                 if report is not None:
                     report(f"seed {seed}, head {head[0]}.{head[1]}")
         return Map.of(
@@ -127,43 +127,59 @@ class _Pairs:
 
     clean: Measured
     corrupted: Measured
-    without: int
+    examples: int
+    without_corrupted: int
+    too_long: int
 
     @classmethod
     def of(cls, model: Model, task: Task, examples: Sequence[Example], measure: str) -> _Pairs:
-        usable = [example for example in examples if example.corrupted is not None]
-        if not usable:
+        pairs = [example for example in examples if example.corrupted is not None]
+        if not pairs:
             raise TaskError(
                 f"'{task.name}' has no corrupted prompts to patch from: use a task with a column "
                 "'corrupted', or one whose demonstrations can be shuffled, in the form ':icl'."
             )
-        clean = Measured.of(model, task, usable, measure)
-        texts = [replace(e, prompt=e.corrupted or "") for e in clean.examples]
+        fitting = [example for example in pairs if _fits(model, example, measure)]
+        clean = Measured.of(model, task, fitting or pairs, measure)
+        texts = [replace(example, prompt=example.corrupted or "") for example in clean.examples]
         corrupted = Measured.of(model, task, texts, measure)
-        if corrupted.left_out:
-            longer = {e.target for e in clean.examples} - {e.target for e in corrupted.examples}
-            raise TaskError(
-                f"corrupted prompts of '{task.name}' do not fit the context of {model.spec.name} "
-                f"({corrupted.left_out} of {len(texts)}, such as for {min(longer, default='')!r})."
-            )
-        return cls(clean, corrupted, len(examples) - len(usable))
+        return cls(
+            clean,
+            corrupted,
+            len(examples),
+            len(examples) - len(pairs),
+            len(pairs) - len(fitting) + clean.left_out,
+        )
 
     def remarks(self) -> list[str]:
-        if not self.without:
-            return []
-        number = self.without + len(self.clean.examples)
-        return [f"{self.without} of {number} examples have no corrupted prompt and are left out"]
+        counts = {
+            "have no corrupted prompt": self.without_corrupted,
+            "are too long": self.too_long,
+            "have no other answer to compare with": self.clean.without_others,
+        }
+        return [
+            f"{count} of {self.examples} examples {why} and are left out"
+            for why, count in counts.items()
+            if count
+        ]
 
     def facts(self) -> dict[str, Any]:
-        return {**self.clean.facts(), "examples_without_corrupted": self.without}
+        facts = {**self.clean.facts(), "examples_too_long": self.too_long}
+        return facts | {"examples_without_corrupted": self.without_corrupted}
+
+
+def _fits(model: Model, example: Example, measure: str) -> bool:
+    """Whether the corrupted prompt of an example fits the context with all its endings."""
+    texts = [(example.corrupted or "", ending) for ending in endings_of(example, measure)]
+    return None not in model.encode_fitting(texts)
 
 
 def _plan(rows: tuple[Tokens, ...], sources: tuple[Tokens, ...], positions: str) -> SweepPlan:
     """Rows whose closed heads get the outputs of their sources."""
     aligned = [align_by_tokens(row, other) for row, other in zip(rows, sources, strict=True)]
-    where: tuple[tuple[int, ...], ...] | None = None
+    where: Positions | None = None
     if positions == "last":
-        where = tuple(tuple(range(row.target_start - 1, len(row) - 1)) for row in rows)
+        where = predicting_positions(rows)
     elif positions == "changed":
         where = tuple(changed for _, changed in aligned)
     return SweepPlan(

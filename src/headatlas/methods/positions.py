@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from headatlas.errors import HeadAtlasError, TaskError
@@ -10,11 +11,13 @@ from headatlas.methods.alignment import align_by_tokens
 if TYPE_CHECKING:
     from headatlas.methods.measures import Measured
     from headatlas.models.model import Model
+    from headatlas.models.tokens import Tokens
     from headatlas.tasks import Task
 
 POSITIONS = ("all", "last", "changed")
-"""All; those that predict the target; those that corruption changes, such as the subject of a
-question or the answers of its demonstrations."""
+"""All; those that predict the target (the last of the prompt and, of longer targets, all tokens but
+the last); those of the prompt that corruption changes, such as the subject of a question or the
+answers of its demonstrations."""
 
 Positions = tuple[tuple[int, ...], ...]
 """Positions of every row."""
@@ -26,12 +29,17 @@ def check_positions(name: str) -> None:
         raise HeadAtlasError(f"no positions '{name}': use {', '.join(POSITIONS)}.")
 
 
+def predicting_positions(rows: Sequence[Tokens]) -> Positions:
+    """The positions that predict the tokens of every row's target."""
+    return tuple(tuple(range(row.target_start - 1, len(row) - 1)) for row in rows)
+
+
 def chosen_positions(model: Model, task: Task, measured: Measured, name: str) -> Positions | None:
     """The positions of every row; `None` for all."""
     if name == "all":
         return None
     if name == "last":
-        return tuple(tuple(range(row.target_start - 1, len(row) - 1)) for row in measured.rows)
+        return predicting_positions(measured.rows)
     positions = []
     for row, number in zip(measured.rows, measured.owner, strict=True):
         example = measured.examples[number]

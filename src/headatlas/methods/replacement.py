@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from headatlas.errors import HeadAtlasError
 from headatlas.methods.alignment import align_at_ends
@@ -14,8 +16,8 @@ from headatlas.models.run.sweep import Source
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from headatlas.methods.measures import Measured
     from headatlas.models.model import Model
-    from headatlas.models.tokens import Tokens
     from headatlas.tasks import Task
 
 REPLACEMENTS = ("zero", "mean")
@@ -39,17 +41,26 @@ def replacement_vectors(model: Model, task: Task, name: str, seed: int) -> Tenso
     if name == "zero":
         return None
     task = task.for_tokenizer(model.tokenizer)
-    _, rows = encode_examples(model, task, task.prompts("train", seed, MEAN_EXAMPLES))
-    return mean_outputs(model, rows)
+    known = _MEANS.setdefault(model, {})
+    if (task.hash, seed) not in known:
+        _, rows = encode_examples(model, task, task.prompts("train", seed, MEAN_EXAMPLES))
+        known[task.hash, seed] = mean_outputs(model, rows)
+    return known[task.hash, seed]
 
 
-def resampled(model: Model, task: Task, rows: Sequence[Tokens], seed: int) -> Source:
-    """For every row, a training example of the same task whose head outputs replace its own.
+_MEANS: WeakKeyDictionary[Model, dict[tuple[str, int], Tensor]] = WeakKeyDictionary()
+"""Mean outputs by task and seed: every part of a map uses the same."""
 
-    The training examples are drawn by the seed, after demonstrations of their own; see
-    `align_at_ends` for which position gets the output of which.
+
+def resampled(model: Model, task: Task, measured: Measured, seed: int) -> Source:
+    """For every example, a training example of the same task whose head outputs replace its own.
+
+    The seed draws the training examples, which follow demonstrations of their own, and their order;
+    see `align_at_ends` for which position gets the output of which.
     """
     task = task.for_tokenizer(model.tokenizer)
-    _, others = encode_examples(model, task, task.prompts("train", seed, len(rows)))
-    chosen = tuple(others[i % len(others)] for i in range(len(rows)))
-    return Source(chosen, align_at_ends(rows, chosen))
+    prompts = task.prompts("train", seed, len(measured.examples))
+    _, others = encode_examples(model, task, prompts)
+    random.Random(f"{task.questions_hash} resample {seed}").shuffle(others)
+    chosen = tuple(others[owner % len(others)] for owner in measured.owner)
+    return Source(chosen, align_at_ends(measured.rows, chosen))

@@ -177,7 +177,8 @@ class Model:
         for sweep in self._sweeps:
             if sweep.plan.is_like(plan):
                 return sweep
-        self._sweeps = [*self._sweeps[-1:], Sweep(self, plan)]
+        self._sweeps = self._sweeps[-1:]  # before the new one takes memory
+        self._sweeps.append(Sweep(self, plan))
         return self._sweeps[-1]
 
     def read(

@@ -89,7 +89,9 @@ class AttentionInChunks(TorchFunctionMode):
             outputs.append(scaled_dot_product_attention(queries[0], keys[0], values[0], **causal))
         for q, k, v, mask in zip(queries[1:], keys[1:], values[1:], self.masks, strict=True):
             k, v = torch.cat([keys[0], k], dim=-2), torch.cat([values[0], v], dim=-2)
-            outputs.append(scaled_dot_product_attention(q, k, v, attn_mask=mask, **options))
+            outputs.append(
+                scaled_dot_product_attention(q, k, v, attn_mask=mask.to(q.device), **options)
+            )
         return torch.cat(outputs, dim=-2)
 
 

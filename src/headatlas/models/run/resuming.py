@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from headatlas.models.model import Model
 
 MOST_BYTES = 2**30
-"""Memory that the kept states of a batch may take; with less room, fewer blocks are kept."""
+"""Memory that all kept streams of a sweep may take; with less room, fewer blocks are kept."""
 
 
 class KeptStream:
@@ -26,7 +26,8 @@ class KeptStream:
     model itself: `Model.resumes`.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, streams: int = 1) -> None:
+        self._share = MOST_BYTES // streams
         self._blocks = blocks_of(model)
         self._states: dict[int, Tensor] = {}
         self._outputs: dict[int, Any] = {}
@@ -43,7 +44,7 @@ class KeptStream:
                     state = _state(args, kwargs)
                     if number == 0 and state is not None:
                         total = state.numel() * state.element_size() * len(self._blocks)
-                        stride = -(-total // MOST_BYTES)
+                        stride = max(1, -(-total // max(1, self._share)))
                     if state is not None and number % stride == 0 and number not in self._states:
                         self._states[number] = state.detach()
 
@@ -88,7 +89,7 @@ def _state(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
 
 @contextmanager
 def _left_out(block: nn.Module, further_outputs: tuple[Any, ...] | None) -> Iterator[None]:
-    """Let a block return its input, in the form that its output has."""
+    """Make a block return its input unchanged, in the format of its usual output."""
 
     def forward(*args: Any, **kwargs: Any) -> Any:
         state = _state(args, kwargs)

@@ -90,7 +90,9 @@ class Sweep:
             shares = prefix_to_share(rows) > 0 and model.continues_from_cache
             self._one_by_one = simple and shares and not self._forced
         if not self._one_by_one:
-            self._parts = [_Part(layout, own, KeptStream(model)) for layout, own in chunks]
+            self._parts = [
+                _Part(layout, own, KeptStream(model, len(chunks))) for layout, own in chunks
+            ]
 
     def _agrees_in_prefix(self, layout: Layout, numbers: list[int]) -> bool:
         """Whether all rows do the same at the positions that they share in a layout."""
@@ -206,7 +208,9 @@ class Sweep:
             replacement = {k: v.repeat(copies, 1, 1, 1) for k, v in replacement.items()}
         gate = gates.repeat_interleave(rows, 0)  # batch layer head
         if self.plan.positions is not None:
-            chosen = self._chosen(part).repeat(copies, 1)[:, None, None]  # batch 1 1 column
+            chosen = (
+                self._chosen(part).to(gates.device).repeat(copies, 1)[:, None, None]
+            )  # batch 1 1 column
             gate = torch.where(chosen, gate[..., None], 1.0)
         return Edit(gate=gate, replacement=replacement)
 
