@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from headatlas.errors import PlotError
+from headatlas.maps import Map
 from headatlas.plots import draw, save_figure
 from plots.made_up import ablation_map, gating_map
 
@@ -89,3 +90,25 @@ def test_what_cannot_be_drawn_is_one_sentence():
     by_function = ablation_map(np.ones((2, 2, 2)), dims=("function", "layer", "head"))
     with pytest.raises(PlotError, match="also differs by function"):
         draw("heatmap", by_function)
+
+
+@pytest.mark.parametrize(
+    ("measure", "variable", "label"),
+    [
+        (None, "effect", "change of target log P (nats per token)"),
+        ("difference", "effect", "change of the log P difference (nats)"),
+        ("probability", "indirect_effect", "indirect effect on P(target)"),
+    ],
+)
+def test_the_colour_bar_says_what_was_measured(measure, variable, label):
+    settings = {} if measure is None else {"measure": measure}
+    values = (("layer", "head"), np.array([[0.1, -0.2], [0.3, 0.0]]))
+    facts = {"method": "ablation", "task": "t", "model": "m", "settings": settings}
+    figure = Map.of({variable: values}, facts).plot("heatmap")
+    assert label in " ".join(axes.get_ylabel().replace("\n", " ") for axes in figure.axes)
+
+
+def test_the_title_says_what_replaces_a_removed_head():
+    facts = {"method": "ablation", "task": "t", "model": "m", "settings": {"replacement": "mean"}}
+    values = (("layer", "head"), np.ones((2, 2)))
+    assert "mean ablation" in Map.of({"effect": values}, facts).plot().axes[0].get_title()

@@ -21,8 +21,8 @@ def attribute(
         int,
         typer.Option(
             min=1,
-            help="1: the gradient; 5 or more: integrated gradients (48 explain the whole effect to "
-            "about 2 %).",
+            help="1: the gradient; 5 or more: integrated gradients, better the more there are (the "
+            "map states which share they leave unexplained).",
         ),
     ] = 1,
     replacement: effect.ReplacementName = effect.Replacement.mean,

@@ -24,7 +24,7 @@ SPELLINGS = {
 }
 """Tasks whose title is not just their name with a capital."""
 
-METHOD_TITLES = {"ablation": "zero ablation", "contrast": "contrastive gating"}
+METHOD_TITLES = {"contrast": "contrastive gating"}
 """Methods whose title is not their name."""
 
 WARNING = "warning"
@@ -65,6 +65,9 @@ def title_of(task: str) -> str:
 def method_title(head_map: Map) -> str:
     """The method's name as a title."""
     method = str(head_map.provenance.get("method", ""))
+    if method == "ablation":
+        settings = dict(head_map.provenance.get("settings", {}))
+        return f"{settings.get('replacement', 'zero')} ablation"
     return METHOD_TITLES.get(method, method)
 
 

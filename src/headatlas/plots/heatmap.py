@@ -30,12 +30,24 @@ if TYPE_CHECKING:
     from headatlas.maps import Map
 
 LABELS = {
-    "effect": "change of target log P (nats per token)",
-    "effect_se": "standard error over questions (nats per token)",
     "facilitation": "facilitation (G⁻)",
     "interference": "interference (1 − G⁺)",
     "irrelevance": "irrelevance (G⁺ · (1 − G⁻))",
 }
+EFFECTS = {
+    "effect": "change of {quantity}",
+    "effect_se": "standard error over questions of the change of {quantity}",
+    "indirect_effect": "indirect effect on {quantity}",
+    "indirect_effect_se": "standard error over questions of the indirect effect on {quantity}",
+}
+QUANTITIES = {
+    "logprob": "target log P (nats per token)",
+    "difference": "the log P difference (nats)",
+    "probability": "P(target)",
+    "accuracy": "accuracy",
+}
+"""What effects are effects on, by the measure of their map."""
+
 FROM_0_TO_1 = (*SCORES, "gate", "gate_plus", "gate_minus")
 """Variables whose scale is the same in all figures."""
 
@@ -78,11 +90,19 @@ def heatmap(maps: Sequence[Map], *, variable: str | None = None, rule: str = "me
     axes.set_title(f"{model}\n{task_title(head_map)}: {method_title(head_map)}", fontsize=10)
     bar = figure.colorbar(image, ax=axes, extend=beyond)
     inches = axes.get_position().height * figure.get_figheight()
-    bar.set_label(fill(LABELS.get(variable, variable), max(SHORTEST, int(inches / LETTER))))
+    bar.set_label(fill(_label(head_map, variable), max(SHORTEST, int(inches / LETTER))))
     if bool(values.isnull().any()):
         legend(figure, [Patch(facecolor=MISSING, edgecolor="0.4", label="not measured")], 1)
     show_warnings(figure, maps)
     return figure
+
+
+def _label(head_map: Map, variable: str) -> str:
+    """What a variable is, with its unit."""
+    if variable not in EFFECTS:
+        return LABELS.get(variable, variable)
+    measure = dict(head_map.provenance.get("settings", {})).get("measure", "logprob")
+    return EFFECTS[variable].format(quantity=QUANTITIES[str(measure)])
 
 
 def _layer_by_head(head_map: Map, variable: str, rule: str) -> xr.DataArray:
