@@ -52,7 +52,8 @@ def test_provenance_and_kv_groups(tiny):
     head_map = Ablation(examples=3).run(tiny, TASK, seed=5)
     assert head_map.provenance["model_hash"] == tiny.fingerprint
     assert head_map.provenance["task_hash"] == TASK.hash
-    assert head_map.provenance["settings"] == {"examples": 3}
+    assert head_map.provenance["settings"]["examples"] == 3
+    assert head_map.provenance["split"] == "test"  # with five questions there are no others
     assert head_map.provenance["examples_used"] == 3
     assert head_map.data["seed"].to_numpy().tolist() == [5]
     assert head_map.data["kv_group"].to_numpy().tolist() == [[0, 0, 1, 1]] * 3
@@ -93,7 +94,7 @@ def test_the_model_is_as_before(tiny):
 
 
 def _questions(task):
-    return {example.question for example in task.split("test") if example.function}
+    return {example.question for example in task.split("train") if example.function}
 
 
 def test_every_function_has_the_effect_of_its_own_examples(tiny):
@@ -113,7 +114,7 @@ def test_every_function_has_the_effect_of_its_own_examples(tiny):
             both = head_map[variable].sel(function=name), alone[variable]
             np.testing.assert_allclose(*both, rtol=1e-3, atol=1e-6)
     # a stored unit with other variables is of another version
-    assert (Ablation.version, head_map.variables) == (4, ["effect", "effect_se", "effect_half"])
+    assert (Ablation.version, head_map.variables) == (5, ["effect", "effect_se", "effect_half"])
     halves = head_map["effect_half"]
     assert halves.dims == ("half", "function", "seed", "layer", "head")
     count = len(_questions(task))
@@ -125,3 +126,17 @@ def test_every_function_has_the_effect_of_its_own_examples(tiny):
     assert few.run(tiny, task, part={"heads": [[0, 0]]}).provenance["examples_used"] == 6
     with pytest.raises(TaskError, match="no test example of 't' says what function it needs"):
         few.run(tiny, TASK)
+
+
+def test_train_questions_are_measured_unless_another_split_is_named(tiny):
+    task = Task.of("many", [Example(f"ab {i}", "cd") for i in range(20)])
+    part = {"heads": [[0, 0]]}
+    usual, named = Ablation(), Ablation(split="test")
+    assert {example.prompt for example in usual.sample(task, 0)} == {
+        example.prompt for example in task.split("train")
+    }
+    maps = [method.run(tiny, task, part=part) for method in (usual, named)]
+    assert [head_map.provenance["split"] for head_map in maps] == ["train", "test"]
+    assert maps[0].name != maps[1].name
+    with pytest.raises(TaskError, match="split"):
+        Ablation(split="exam")

@@ -19,7 +19,9 @@ TASK = Task.of("t", [Example(f"{'ab ' * (i % 4 + 1)}{i}", "cd") for i in range(2
 
 def whole_effect(model, method, seed=0):
     """y(all heads at the baseline) − y(model), mean over examples."""
-    measured = Measured.of(model, TASK, TASK.prompts("test", seed, method.examples), method.measure)
+    measured = Measured.of(
+        model, TASK, TASK.prompts("train", seed, method.examples), method.measure
+    )
     if method.replacement == "resample":
         plan = SweepPlan(measured.rows, source=resampled(model, TASK, measured, seed))
     else:
@@ -41,7 +43,7 @@ def test_integrated_gradients_sum_to_the_whole_difference(tiny, replacement, mea
 def test_one_step_is_the_gradient_of_the_gate(tiny):
     method = Attribution(examples=4, steps=1, replacement="zero")
     head_map = method.run(tiny, TASK)
-    rows = [tiny.encode(e.prompt, e.target) for e in TASK.prompts("test", 0, 4)]
+    rows = [tiny.encode(e.prompt, e.target) for e in TASK.prompts("train", 0, 4)]
 
     def value(gate):
         with torch.no_grad():

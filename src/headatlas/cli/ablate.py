@@ -18,6 +18,7 @@ def ablate(
     task: given.TaskName = "singular-plural",
     heads: effect.Heads = None,
     examples: effect.Examples = 32,
+    split: effect.Split = None,
     replacement: effect.ReplacementName = effect.Replacement.zero,
     measure: effect.MeasureName = effect.Measure.logprob,
     positions: effect.PositionNames = effect.Positions.all,
@@ -46,6 +47,7 @@ def ablate(
     method = ha.Ablation(
         heads=effect.parse_heads(heads),
         examples=examples,
+        split=split,
         replacement=replacement.value,
         measure=measure.value,
         positions=positions.value,

@@ -17,6 +17,7 @@ def attribute(
     out: given.Out,
     task: given.TaskName = "singular-plural",
     examples: effect.Examples = 32,
+    split: effect.Split = None,
     steps: Annotated[
         int,
         typer.Option(
@@ -45,6 +46,7 @@ def attribute(
     """
     method = ha.Attribution(
         examples=examples,
+        split=split,
         steps=steps,
         replacement=replacement.value,
         measure=measure.value,

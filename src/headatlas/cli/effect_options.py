@@ -36,7 +36,14 @@ class Positions(StrEnum):
     changed = "changed"
 
 
-Examples = Annotated[int, typer.Option(min=2, help="Number of test examples, drawn by the seed.")]
+Examples = Annotated[int, typer.Option(min=2, help="Number of examples, drawn by the seed.")]
+Split = Annotated[
+    str | None,
+    typer.Option(
+        help="Which questions: train, select or test (default: train, so that 'check' has test "
+        "questions that chose no heads; test if there are no others)."
+    ),
+]
 MeasureName = Annotated[
     Measure,
     typer.Option(

@@ -35,6 +35,7 @@ def patch(
     positions: effect.PositionNames = effect.Positions.last,
     heads: effect.Heads = None,
     examples: effect.Examples = 32,
+    split: effect.Split = None,
     measure: effect.MeasureName = effect.Measure.logprob,
     keep_examples: effect.KeepExamples = False,
     seeds: given.Seeds = 1,
@@ -59,6 +60,7 @@ def patch(
     method = ha.Patching(
         heads=effect.parse_heads(heads),
         examples=examples,
+        split=split,
         direction=direction.value,
         positions=positions.value,
         measure=measure.value,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from headatlas.errors import HeadAtlasError, TaskError
-from headatlas.maps import Map
 from headatlas.methods.effects import Effects
+from headatlas.methods.example_method import ExampleMethod
 from headatlas.methods.heads import as_heads, measured_without, parts_by_layer
 from headatlas.methods.measures import Measured, check_measure
-from headatlas.methods.method import Inputs, Method, Part, Report, provenance, verified_coordinates
+from headatlas.methods.method import Inputs, Part, Report, verified_coordinates
 from headatlas.methods.positions import check_positions, chosen_positions
 from headatlas.methods.replacement import (
     REMOVALS,
@@ -23,14 +23,15 @@ from headatlas.models.run.sweep import SweepPlan
 from headatlas.tasks import Example, Task
 
 if TYPE_CHECKING:
+    from headatlas.maps import Map
     from headatlas.models.model import Model
     from headatlas.models.spec import Head, ModelSpec
 
 UNITS = ("head", "group")
 
 
-@dataclass(frozen=True)
-class Ablation(Method[Task]):
+@dataclass(frozen=True, kw_only=True)
+class Ablation(ExampleMethod):
     """Remove every head alone and measure the task.
 
     `effect[l,h]` = mean over examples of y(head (l,h) removed) − y, where y is the `measure`, such
@@ -41,47 +42,34 @@ class Ablation(Method[Task]):
     scrubbing); at all `positions`, the `last` one of the prompt, or those `changed` by corruption.
     With the `unit` `group`, all heads that share keys and values are removed together.
 
-    `heads` restricts the work to some heads, the others are NaN; `examples` is the number of test
-    examples, drawn by the seed (`None`: all). With `by_function`, whole questions are drawn until
-    there are that many examples, and every cognitive function that their steps need has its own
-    effect. `keep_examples` keeps the effect on every example.
+    `heads` restricts the work to some heads, the others are NaN. With `by_function`, whole
+    questions are drawn until there are as many `examples`, and every cognitive function that their
+    steps need has its own effect. See `ExampleMethod` for the other settings.
 
-    >>> Ablation(examples=8, replacement="mean").settings()
-    {'examples': 8, 'replacement': 'mean'}
+    >>> Ablation(examples=8, replacement="mean").settings()["replacement"]
+    'mean'
     """
 
     heads: tuple[Head, ...] | None = None
-    examples: int | None = 32
     by_function: bool = False
     replacement: str = "zero"
     measure: str = "logprob"
     positions: str = "all"
     unit: str = "head"
-    keep_examples: bool = False
 
     name: ClassVar[str] = "ablation"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     variable: ClassVar[str] = "effect"
-    subject: ClassVar[type] = Task
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.heads is not None:
             object.__setattr__(self, "heads", as_heads(self.heads))
-        if self.examples is not None and not (type(self.examples) is int and self.examples >= 2):
-            raise HeadAtlasError(f"ablation needs at least 2 examples, not {self.examples!r}.")
         check_replacement(self.replacement, REMOVALS)
         check_measure(self.measure)
         check_positions(self.positions)
         if self.unit not in UNITS:
             raise HeadAtlasError(f"no unit '{self.unit}': use {' or '.join(UNITS)}.")
-
-    def settings(self) -> dict[str, Any]:
-        usual = Ablation()
-        names = ("by_function", "replacement", "measure", "positions", "unit", "keep_examples")
-        changed = {name: getattr(self, name) for name in names}
-        return {"examples": self.examples} | {
-            name: value for name, value in changed.items() if value != getattr(usual, name)
-        }
 
     def parts(self, spec: ModelSpec) -> list[Part]:
         """One part per layer."""
@@ -92,20 +80,20 @@ class Ablation(Method[Task]):
 
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         task = task.for_tokenizer(model.tokenizer)
-        examples = self._sample(task, 0)
+        examples = self.sample(task, 0)
         measured = Measured.of(model, task, examples, self.measure)
         chosen_positions(model, task, measured, self.positions)  # raises if there are none
         remarks = measured.remarks()
-        if seeds > 1 and self.replacement == "zero" and examples == self._sample(task, 1):
+        if seeds > 1 and self.replacement == "zero" and examples == self.sample(task, 1):
             remarks.append(
                 "all seeds give the same map: the task has no more test questions to sample"
             )
         return remarks
 
-    def _sample(self, task: Task, seed: int) -> list[Example]:
+    def sample(self, task: Task, seed: int) -> list[Example]:
         if self.by_function:
-            return whole_questions(task, seed, self.examples)
-        return task.prompts("test", seed, self.examples)
+            return whole_questions(task, self.split_of(task), seed, self.examples)
+        return super().sample(task, seed)
 
     def run(
         self,
@@ -121,7 +109,7 @@ class Ablation(Method[Task]):
         coordinates = verified_coordinates(model, seed)
         parts = [part] if part is not None else self.parts(model.spec)
         task = task.for_tokenizer(model.tokenizer)
-        measured = Measured.of(model, task, self._sample(task, seed), self.measure)
+        measured = Measured.of(model, task, self.sample(task, seed), self.measure)
         sweep = model.sweep(self._plan(model, task, measured, seed))
         plain = measured.values(sweep.plain).cpu().double()  # example
         effects = Effects(
@@ -142,11 +130,7 @@ class Ablation(Method[Task]):
             "baseline_logprob": float(logprob.mean()),
             "baseline_value": float(plain.mean()),
         }
-        return Map.of(
-            effects.variables(),
-            provenance(model, task, self, seed) | facts,
-            coordinates | effects.coordinates(),
-        )
+        return self.map_of(model, task, seed, effects, facts, coordinates)
 
     def _plan(self, model: Model, task: Task, measured: Measured, seed: int) -> SweepPlan:
         rows = measured.rows
@@ -170,14 +154,14 @@ class Ablation(Method[Task]):
         )
 
 
-def whole_questions(task: Task, seed: int, limit: int | None) -> list[Example]:
-    """All labelled test examples of questions that the seed draws, until there are `limit`."""
+def whole_questions(task: Task, split: str, seed: int, limit: int | None) -> list[Example]:
+    """All labelled examples of questions that the seed draws from a split, up to `limit`."""
     steps: dict[str, list[Example]] = {}
-    for example in task.prompts("test", seed):
+    for example in task.prompts(split, seed):
         if example.function is not None:
             steps.setdefault(example.question, []).append(example)
     if not steps:
-        raise TaskError(f"no test example of '{task.name}' says what function it needs.")
+        raise TaskError(f"no {split} example of '{task.name}' says what function it needs.")
     order = random.Random(f"{task.questions_hash} whole {seed}").sample(list(steps), len(steps))
     sampled: list[Example] = []
     for question in order:

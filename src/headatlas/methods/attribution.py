@@ -11,10 +11,10 @@ import numpy as np
 import torch
 
 from headatlas.errors import HeadAtlasError
-from headatlas.maps import Map
 from headatlas.methods.effects import Effects
+from headatlas.methods.example_method import ExampleMethod
 from headatlas.methods.measures import Measured, check_measure
-from headatlas.methods.method import Inputs, Method, Part, Report, provenance, verified_coordinates
+from headatlas.methods.method import Inputs, Part, Report, verified_coordinates
 from headatlas.methods.replacement import (
     REMOVALS,
     check_replacement,
@@ -29,6 +29,7 @@ from headatlas.tasks import Task
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from headatlas.maps import Map
     from headatlas.models.model import Model
     from headatlas.models.run.sweep import Source
 
@@ -39,8 +40,8 @@ TOKENS_WITH_GRADIENT = 1024
 """Tokens of a pass that keeps what its gradient needs: bounds the memory."""
 
 
-@dataclass(frozen=True)
-class Attribution(Method[Task]):
+@dataclass(frozen=True, kw_only=True)
+class Attribution(ExampleMethod):
     """Estimate what removing every head would do, from a few passes with gradient.
 
     A head's output is g·z + (1 − g)·b, with gate g and `replacement` b; removing it takes g from 1
@@ -55,24 +56,20 @@ class Attribution(Method[Task]):
 
     `effect` and its standard error over questions are as in `Ablation`.
 
-    >>> Attribution(steps=48).settings()
-    {'examples': 32, 'steps': 48, 'replacement': 'mean', 'measure': 'logprob'}
+    >>> Attribution(steps=48).settings()["replacement"]
+    'mean'
     """
 
-    examples: int | None = 32
     steps: int = 1
     replacement: str = "mean"
     measure: str = "logprob"
-    keep_examples: bool = False
 
     name: ClassVar[str] = "attribution"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     variable: ClassVar[str] = "effect"
-    subject: ClassVar[type] = Task
 
     def __post_init__(self) -> None:
-        if self.examples is not None and not (type(self.examples) is int and self.examples >= 2):
-            raise HeadAtlasError(f"attribution needs at least 2 examples, not {self.examples!r}.")
+        super().__post_init__()
         if type(self.steps) is not int or not (self.steps == 1 or self.steps >= FIRST_POINTS):
             raise HeadAtlasError(
                 f"attribution takes 1 step (the gradient), or at least {FIRST_POINTS} (integrated "
@@ -81,18 +78,12 @@ class Attribution(Method[Task]):
         check_replacement(self.replacement, REMOVALS)
         check_measure(self.measure, differentiable=True)
 
-    def settings(self) -> dict[str, Any]:
-        names = ("examples", "steps", "replacement", "measure")
-        kept = {"keep_examples": True} if self.keep_examples else {}
-        return {name: getattr(self, name) for name in names} | kept
-
     def reports(self, part: Part) -> int:
         return self.steps
 
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         task = task.for_tokenizer(model.tokenizer)
-        examples = task.prompts("test", 0, self.examples)
-        return Measured.of(model, task, examples, self.measure).remarks()
+        return Measured.of(model, task, self.sample(task, 0), self.measure).remarks()
 
     def run(
         self,
@@ -107,8 +98,7 @@ class Attribution(Method[Task]):
         """The map of a task."""
         coordinates = verified_coordinates(model, seed)
         task = task.for_tokenizer(model.tokenizer)
-        examples = task.prompts("test", seed, self.examples)
-        measured = Measured.of(model, task, examples, self.measure)
+        measured = Measured.of(model, task, self.sample(task, seed), self.measure)
         baseline = _Baseline.of(model, task, measured, self.replacement, seed)
         gradients = np.zeros((len(measured.examples), model.spec.n_layers, model.spec.n_heads))
         portions = list(_portions(measured))
@@ -126,11 +116,7 @@ class Attribution(Method[Task]):
         exists[tuple(np.array(model.spec.heads()).T)] = True
         effects = Effects(model.spec, measured.examples, keep_examples=self.keep_examples)
         effects.add_all("effect", np.where(exists, -gradients, np.nan))
-        return Map.of(
-            effects.variables(),
-            provenance(model, task, self, seed) | facts,
-            coordinates | effects.coordinates(),
-        )
+        return self.map_of(model, task, seed, effects, facts, coordinates)
 
 
 class _Progress:

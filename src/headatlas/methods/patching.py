@@ -7,17 +7,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from headatlas.errors import HeadAtlasError, TaskError
-from headatlas.maps import Map
 from headatlas.methods.alignment import align_by_tokens
 from headatlas.methods.effects import Effects
+from headatlas.methods.example_method import ExampleMethod
 from headatlas.methods.heads import as_heads, measured_without, parts_by_layer
 from headatlas.methods.measures import Measured, check_measure, endings_of
-from headatlas.methods.method import Inputs, Method, Part, Report, provenance, verified_coordinates
+from headatlas.methods.method import Inputs, Part, Report, verified_coordinates
 from headatlas.methods.positions import Positions, check_positions, predicting_positions
 from headatlas.models.run.sweep import Source, SweepPlan
 from headatlas.tasks import Example, Task
 
 if TYPE_CHECKING:
+    from headatlas.maps import Map
     from headatlas.models.model import Model
     from headatlas.models.spec import Head, ModelSpec
     from headatlas.models.tokens import Tokens
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 DIRECTIONS = ("both", "denoise", "noise")
 
 
-@dataclass(frozen=True)
-class Patching(Method[Task]):
+@dataclass(frozen=True, kw_only=True)
+class Patching(ExampleMethod):
     """Causal mediation by single heads (Vig et al. 2020; Todd et al. 2024; Wang et al. 2023).
 
     Every example has a clean and a corrupted prompt. `indirect_effect[l,h]` = mean of
@@ -37,36 +38,27 @@ class Patching(Method[Task]):
     the target is predicted, at all `positions`, or at those that were `changed`: the subject of a
     question, or the answers of shuffled demonstrations. Standard errors are over questions.
 
-    >>> Patching(direction="noise").settings()
-    {'examples': 32, 'direction': 'noise', 'positions': 'last', 'measure': 'logprob'}
+    >>> Patching(direction="noise").settings()["positions"]
+    'last'
     """
 
     heads: tuple[Head, ...] | None = None
-    examples: int | None = 32
     direction: str = "both"
     positions: str = "last"
     measure: str = "logprob"
-    keep_examples: bool = False
 
     name: ClassVar[str] = "patching"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     variable: ClassVar[str] = "indirect_effect"
-    subject: ClassVar[type] = Task
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.heads is not None:
             object.__setattr__(self, "heads", as_heads(self.heads))
-        if self.examples is not None and not (type(self.examples) is int and self.examples >= 2):
-            raise HeadAtlasError(f"patching needs at least 2 examples, not {self.examples!r}.")
         if self.direction not in DIRECTIONS:
             raise HeadAtlasError(f"no direction '{self.direction}': use {', '.join(DIRECTIONS)}.")
         check_positions(self.positions)
         check_measure(self.measure)
-
-    def settings(self) -> dict[str, Any]:
-        names = ("examples", "direction", "positions", "measure")
-        kept = {"keep_examples": True} if self.keep_examples else {}
-        return {name: getattr(self, name) for name in names} | kept
 
     def parts(self, spec: ModelSpec) -> list[Part]:
         """One part per layer."""
@@ -77,7 +69,7 @@ class Patching(Method[Task]):
 
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         task = task.for_tokenizer(model.tokenizer)
-        pairs = _Pairs.of(model, task, task.prompts("test", 0, self.examples), self.measure)
+        pairs = _Pairs.of(model, task, self.sample(task, 0), self.measure)
         return pairs.remarks()
 
     def run(
@@ -95,8 +87,7 @@ class Patching(Method[Task]):
         parts = [part] if part is not None else self.parts(model.spec)
         heads = [(layer, head) for piece in parts for layer, head in piece["heads"]]
         task = task.for_tokenizer(model.tokenizer)
-        examples = task.prompts("test", seed, self.examples)
-        pairs = _Pairs.of(model, task, examples, self.measure)
+        pairs = _Pairs.of(model, task, self.sample(task, seed), self.measure)
         effects = Effects(model.spec, pairs.clean.examples, keep_examples=self.keep_examples)
         facts = pairs.facts()
         for variable in self._variables():
@@ -110,11 +101,7 @@ class Patching(Method[Task]):
                 effects.add(variable, head, (values - plain).numpy())
                 if report is not None:
                     report(f"seed {seed}, head {head[0]}.{head[1]}")
-        return Map.of(
-            effects.variables(),
-            provenance(model, task, self, seed) | facts,
-            coordinates | effects.coordinates(),
-        )
+        return self.map_of(model, task, seed, effects, facts, coordinates)
 
     def _variables(self) -> tuple[str, ...]:
         both = {"denoise": "indirect_effect", "noise": "effect"}

@@ -24,6 +24,9 @@ REPLACEMENTS = ("zero", "mean")
 REMOVALS = (*REPLACEMENTS, "resample")
 """Gates are learned with one of the first two; heads can also be removed with the third."""
 
+OTHER_DRAW = 1_000_000
+"""Added to the seed that draws other examples, so that they are not the measured ones."""
+
 
 def check_replacement(name: str, known: Sequence[str] = REPLACEMENTS) -> None:
     """Raise unless there is a replacement of that name."""
@@ -53,14 +56,20 @@ _MEANS: WeakKeyDictionary[Model, dict[tuple[str, int], Tensor]] = WeakKeyDiction
 
 
 def resampled(model: Model, task: Task, measured: Measured, seed: int) -> Source:
-    """For every example, a training example of the same task whose head outputs replace its own.
+    """For every example, a training example of another question whose head outputs replace its own.
 
     The seed draws the training examples, which follow demonstrations of their own, and their order;
     see `align_at_ends` for which position gets the output of which.
     """
     task = task.for_tokenizer(model.tokenizer)
-    prompts = task.prompts("train", seed, len(measured.examples))
-    _, others = encode_examples(model, task, prompts)
+    prompts = task.prompts("train", OTHER_DRAW + seed, len(measured.examples))
+    examples, rows = encode_examples(model, task, prompts)
+    others = list(zip(examples, rows, strict=True))
     random.Random(f"{task.questions_hash} resample {seed}").shuffle(others)
-    chosen = tuple(others[owner % len(others)] for owner in measured.owner)
+    sources = []
+    for number, example in enumerate(measured.examples):
+        turned = [others[(number + k) % len(others)] for k in range(len(others))]
+        different = (row for other, row in turned if other.question != example.question)
+        sources.append(next(different, turned[0][1]))
+    chosen = tuple(sources[owner] for owner in measured.owner)
     return Source(chosen, align_at_ends(measured.rows, chosen))

@@ -28,5 +28,5 @@ def compare_causes(compute: Callable[..., Map], head_map: Map, task: Task) -> Co
     measured in halves, so that every correlation is compared with the ceiling that their
     reliabilities set.
     """
-    ablation = compute(Ablation(examples=EXAMPLES, by_function=True), task)
+    ablation = compute(Ablation(examples=EXAMPLES, split="test", by_function=True), task)
     return replace(compare_named(LABELS, (head_map, ablation)), maps=(head_map.name,))

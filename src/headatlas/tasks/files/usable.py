@@ -14,10 +14,11 @@ SAMPLE = 100
 """Number of examples that are kept per split; only whether a split is empty matters."""
 
 NEEDED_BY = {
-    "train": "'gate', 'contrast' and 'probe' cannot use this file",
+    "train": "'gate', 'contrast' and 'probe' cannot use this file, and what 'ablate' finds in it "
+    "cannot be checked",
     "select": "'probe' cannot use this file, 'check' tests no hard gates of it, and 'export' needs "
     "a seed and soft gates",
-    "test": "'ablate' and 'probe' cannot use this file, and no baseline can be measured",
+    "test": "'probe' and 'check' cannot use this file, and no baseline can be measured",
     "demonstrations": "the forms ':icl' and ':instruction' cannot be used",
 }
 
