@@ -7,11 +7,10 @@ import pytest
 import torch
 
 from headatlas.errors import HeadAtlasError
-from headatlas.methods import Ablation, Attribution
+from headatlas.methods import Attribution
 from headatlas.methods.measures import Measured
-from headatlas.methods.replacement import resampled
+from headatlas.methods.replacement import removal_plan
 from headatlas.models.edit import Edit
-from headatlas.models.run.sweep import SweepPlan
 from headatlas.tasks import Example, Task
 
 TASK = Task.of("t", [Example(f"{'ab ' * (i % 4 + 1)}{i}", "cd") for i in range(20)])
@@ -22,11 +21,7 @@ def whole_effect(model, method, seed=0):
     measured = Measured.of(
         model, TASK, TASK.prompts("train", seed, method.examples), method.measure
     )
-    if method.replacement == "resample":
-        plan = SweepPlan(measured.rows, source=resampled(model, TASK, measured, seed))
-    else:
-        plan = Ablation(replacement=method.replacement)._plan(model, TASK, measured, seed)
-    sweep = model.sweep(plan)
+    sweep = model.sweep(removal_plan(model, TASK, measured, method.replacement, seed))
     closed = measured.values(sweep.scores(torch.zeros(1, model.spec.n_layers, model.spec.n_heads)))
     return float((closed[0] - measured.values(sweep.plain)).mean())
 

@@ -81,7 +81,7 @@ def removal_plan(
     measured: Measured,
     replacement: str,
     seed: int,
-    positions: Sequence[Sequence[int]] | None = None,
+    positions: tuple[tuple[int, ...], ...] | None = None,
 ) -> SweepPlan:
     """How heads are removed from examples: at all positions, or at some of every row."""
     if replacement == "resample":

@@ -27,8 +27,9 @@ MASKS = 0.6
 FEWEST_TOGETHER = 5
 """Heads that a mask removes at least (a half of all heads at most)."""
 
-PENALTY = 0.02
-"""The penalty of the Lasso, as a share of the smallest one that leaves no head."""
+PENALTY = 0.1
+"""What the Lasso takes off every effect, as a share of the median change: few heads change a lot,
+and the penalty must not grow with them."""
 
 
 @dataclass
@@ -94,11 +95,12 @@ class SparseSearch:
         for row, heads in enumerate(self.removed):
             together = set(heads)
             design[row] = [cell[0] in together for cell in cells]
-        largest = float(np.abs(design.T @ changes).max()) / len(changes)
+        usual = float(np.median(np.abs(changes)))
         ascribed = np.zeros(self.heads)
-        if largest == 0:
+        if usual == 0:
             return ascribed
-        lasso = Lasso(alpha=PENALTY * largest, fit_intercept=False, max_iter=10_000)
+        alpha = PENALTY * usual / len(changes)
+        lasso = Lasso(alpha=alpha, fit_intercept=False, max_iter=10_000)
         for cell, effect in zip(cells, lasso.fit(design, changes).coef_, strict=True):
             ascribed[list(cell)] = effect / len(cell)
         return ascribed
