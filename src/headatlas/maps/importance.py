@@ -27,6 +27,8 @@ IMPORTANCE = (
     Importance("importance", 1, "mean importance over seeds", "use more examples"),
     Importance("indirect_effect", 1, "indirect effect", "use more examples"),
     Importance("effect", -1, "fall when removed", "use more examples"),
+    Importance("direct_effect", -1, "fall without its direct path", "use more examples"),
+    Importance("induction", 1, "attention after earlier occurrences", "use more examples"),
     Importance("gate", -1, "1 − mean gate over seeds", "use more seeds"),
 )
 """The first whose variable a map has ranks its heads."""
@@ -47,6 +49,12 @@ _FALL = {
     "probability": "fall of P(target) when removed",
     "accuracy": "fall of accuracy when removed",
 }
+_DIRECT = {
+    "logprob": "fall of log P without its direct path (nats per token)",
+    "difference": "fall of the log P difference without its direct path (nats)",
+    "probability": "fall of P(target) without its direct path",
+    "accuracy": "fall of accuracy without its direct path",
+}
 _CARRIED = {
     "logprob": "indirect effect on log P (nats per token)",
     "difference": "indirect effect on the log P difference (nats)",
@@ -57,7 +65,8 @@ _CARRIED = {
 
 def _with_measure(importance: Importance, head_map: Map) -> Importance:
     """Say what an effect is an effect on, and of what."""
-    labels = {"effect": _FALL, "indirect_effect": _CARRIED}.get(importance.variable)
+    all_labels = {"effect": _FALL, "indirect_effect": _CARRIED, "direct_effect": _DIRECT}
+    labels = all_labels.get(importance.variable)
     if labels is None:
         return importance
     facts = head_map.provenance

@@ -5,11 +5,14 @@
 | ablation | fall of log P when the head is removed | over questions and seeds | t-test, Holm |
 | patching | indirect effect | over questions and seeds | t-test, Holm |
 | attribution | estimated fall of log P | over questions and seeds | t-test, Holm |
+| writes | fall of log P without the head's direct path | over questions and seeds | t-test, Holm |
+| attention | induction: weight on what followed | over questions and seeds | t-test, Holm |
 | gating | mean facilitation over seeds | over seeds | consistency over seeds |
 | contrast | 1 − mean gate over seeds | over seeds | consistency over seeds |
 | probing | mean importance over seeds, per function | over seeds | labels shuffled |
 
-Intervals are Student's, but Wilson's over seeds of scores between 0 and 1. "Consistency over seeds"
+Attention weights are above 0 for every head, so their t-test is against what a head would score that
+attends evenly to all tokens. Intervals are Student's, but Wilson's over seeds of scores between 0 and 1. "Consistency over seeds"
 shuffles the heads within every seed and layer: what a head's mean over seeds has above the mean of
 its layer must exceed the largest such excess of any shuffled head.
 """
@@ -135,14 +138,16 @@ def _effects_of(data: xr.Dataset, function: str | None, importance: Importance) 
         within = (own[f"{name}_se"] ** 2).mean("seed")
         between = between_seeds(effect)
         seeds = effect.count("seed")
-        questions = int(own["questions"].min())
+        questions = int(own.coords.get(f"{name}_questions", own["questions"]).min())
         se = _at((within + between) ** 0.5, table)
         df = welch_df(
             [(_at(within, table), questions - 1), (_at(between, table), _at(seeds, table) - 1)]
         )
     half_width = t.ppf(0.975, np.maximum(df, 1)) * se
     table["low"], table["high"] = table["score"] - half_width, table["score"] + half_width
-    table["p"] = student_p(table["score"].to_numpy(), se, df)
+    # what a head scores by chance, where that is not 0
+    chance = float(own[f"{name}_even"].mean()) if f"{name}_even" in own.coords else 0.0
+    table["p"] = student_p(table["score"].to_numpy() - chance, se, df)
     table[name], table[f"{name}_se"] = sign * table["score"], se
     table["seeds"] = _at(effect.count("seed"), table)
     if function is not None:
@@ -175,6 +180,8 @@ _TABLES: dict[str, Callable[[Map, float], pd.DataFrame]] = {
     "importance": _importance,
     "indirect_effect": _effects,
     "effect": _effects,
+    "direct_effect": _effects,
+    "induction": _effects,
     "gate": _contrast,
 }
 """How maps are ranked, by the variable that ranks their heads."""

@@ -3,6 +3,7 @@
 from typing import Any
 
 from headatlas.methods.ablation import Ablation
+from headatlas.methods.attention import Attention
 from headatlas.methods.attribution import Attribution
 from headatlas.methods.contrast import Contrast
 from headatlas.methods.gating import Gating
@@ -13,6 +14,7 @@ from headatlas.methods.probing import Probing
 __all__ = [
     "METHODS",
     "Ablation",
+    "Attention",
     "Attribution",
     "Contrast",
     "Gating",
@@ -22,6 +24,7 @@ __all__ = [
 ]
 
 METHODS: dict[str, type[Method[Any]]] = {
-    method.name: method for method in (Ablation, Patching, Attribution, Gating, Probing, Contrast)
+    method.name: method
+    for method in (Ablation, Patching, Attribution, Attention, Gating, Probing, Contrast)
 }
 """A new method is one file and one name here."""

@@ -33,10 +33,19 @@ LABELS = {
     "facilitation": "facilitation (G⁻)",
     "interference": "interference (1 − G⁺)",
     "irrelevance": "irrelevance (G⁺ · (1 − G⁻))",
+    "induction": "attention weight on tokens after earlier occurrences",
+    "previous_token": "attention weight on the previous token",
+    "duplicate_token": "attention weight on earlier occurrences",
+    "first_token": "attention weight on the first token",
+    "target_token": "attention weight on the target's token in the prompt",
+    "entropy": "entropy of attention (nats)",
+    "direct_logit": "direct effect on the target's logit",
 }
 EFFECTS = {
     "effect": "change of {quantity}",
     "effect_se": "standard error over questions of the change of {quantity}",
+    "direct_effect": "change of {quantity} without the direct path",
+    "direct_effect_se": "standard error over questions of the change of {quantity}",
     "indirect_effect": "indirect effect on {quantity}",
     "indirect_effect_se": "standard error over questions of the indirect effect on {quantity}",
 }
@@ -48,7 +57,8 @@ QUANTITIES = {
 }
 """What effects are effects on, by the measure of their map."""
 
-FROM_0_TO_1 = (*SCORES, "gate", "gate_plus", "gate_minus")
+WEIGHTS = ("induction", "previous_token", "duplicate_token", "first_token", "target_token")
+FROM_0_TO_1 = (*SCORES, "gate", "gate_plus", "gate_minus", *WEIGHTS)
 """Variables whose scale is the same in all figures."""
 
 SHORTEST = 24
