@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,7 @@ class KeptStream:
 
                 def keep(module: nn.Module, args: Any, kwargs: Any, number: int = number) -> None:
                     nonlocal stride
-                    state = _state(args, kwargs)
+                    state = block_input(args, kwargs)
                     if number == 0 and state is not None:
                         total = state.numel() * state.element_size() * len(self._blocks)
                         stride = max(1, -(-total // max(1, self._share)))
@@ -76,23 +76,28 @@ class KeptStream:
 
         with ExitStack() as stack:
             for number in range(block):
-                stack.enter_context(_left_out(self._blocks[number], self._outputs[number]))
+                stack.enter_context(left_out(self._blocks[number], self._outputs[number]))
             handle = self._blocks[block].register_forward_pre_hook(enter, with_kwargs=True)
             stack.callback(handle.remove)
             yield
 
 
-def _state(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
+def block_input(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
+    """The residual stream among the arguments of a block."""
     state = args[0] if args else kwargs.get("hidden_states")
     return state if isinstance(state, torch.Tensor) else None
 
 
 @contextmanager
-def _left_out(block: nn.Module, further_outputs: tuple[Any, ...] | None) -> Iterator[None]:
-    """Make a block return its input unchanged, in the format of its usual output."""
+def left_out(
+    block: nn.Module,
+    further_outputs: tuple[Any, ...] | None,
+    instead: Callable[[], Tensor] | None = None,
+) -> Iterator[None]:
+    """Make a block return its input unchanged, or a state `instead`, in its usual format."""
 
     def forward(*args: Any, **kwargs: Any) -> Any:
-        state = _state(args, kwargs)
+        state = block_input(args, kwargs) if instead is None else instead()
         return state if further_outputs is None else (state, *further_outputs)
 
     before = vars(block).get("forward")  # accelerate puts one there
