@@ -24,7 +24,15 @@ if TYPE_CHECKING:
     )
     from headatlas.maps import Comparison, Map, load_map
     from headatlas.maps import compare_maps as agreement
-    from headatlas.methods import Ablation, Attribution, Contrast, Gating, Patching, Probing
+    from headatlas.methods import (
+        Ablation,
+        Attention,
+        Attribution,
+        Contrast,
+        Gating,
+        Patching,
+        Probing,
+    )
     from headatlas.methods.baseline import Baseline, measure_baseline
     from headatlas.models.edit import Edit
     from headatlas.models.heads.verify import verify
@@ -45,6 +53,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Ablation": "methods",
     "Atlas": "runs.atlas",
+    "Attention": "methods",
     "Attribution": "methods",
     "Baseline": "methods.baseline",
     "Comparison": "maps",
@@ -90,6 +99,7 @@ _HOMES = {
 __all__ = [
     "Ablation",
     "Atlas",
+    "Attention",
     "Attribution",
     "Baseline",
     "Comparison",

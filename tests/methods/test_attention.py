@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
 
 from architectures.small_models import build
-from headatlas.errors import ModelError, TaskError
+from headatlas.errors import HeadAtlasError, ModelError, TaskError
+from headatlas.maps.halves import halves
+from headatlas.maps.importance import ATTENTION
 from headatlas.methods import Attention
+from headatlas.methods.attention import SCORES, _even
+from headatlas.methods.patterns import patterns_of
 from headatlas.models.model import Model
 from headatlas.tasks import Example, Task
-from small_things import byte_tokenizer
+from small_things import byte_tokenizer, tiny_llama
 
 TASK = Task.of("t", [Example("ab " * i + f"c{i}", "cd" if i % 2 else "xd") for i in range(2, 8)])
 
@@ -87,6 +93,37 @@ def test_prompts_without_repeated_tokens_are_refused(tiny):
     for act in (Attention().run, Attention().check):
         with pytest.raises(TaskError, match=r"only 0 of 4 examples of 'plain' do"):
             act(tiny, task)
+    other = Attention(score="previous_token").run(tiny, task)
+    assert np.isfinite(other["previous_token"]).all()
+    assert np.isnan(other["induction"]).all()
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_the_score_that_is_named_ranks_heads(tiny, score):
+    head_map = Attention(score=score).run(tiny, TASK)
+    assert head_map.variables[0] == score
+    top = head_map.top(12)
+    largest = np.sort(head_map[score].to_numpy().ravel())[::-1]
+    np.testing.assert_allclose(top["score"], largest)
+    assert head_map.ranking.score == ATTENTION[score]
+    half = halves(head_map).one.to_numpy()
+    np.testing.assert_array_equal(half, head_map[f"{score}_half"].to_numpy()[0, 0])
+    assert (top["p"] < 1).any()
+    assert float(head_map[f"{score}_even"][0]) > 0
+
+
+def test_the_entropy_of_even_attention():
+    row = tiny_llama().encode("abc", "d")
+    assert _even(patterns_of(row), "entropy") == pytest.approx((math.log(2) + math.log(3)) / 2)
+
+
+def test_there_is_no_other_score():
+    with pytest.raises(HeadAtlasError, match="no score 'sink': use induction, previous_token"):
+        Attention(score="sink")
+
+
+def test_one_pass_per_example(tiny):
+    assert Attention().forward_passes(tiny, 20) == 20
 
 
 def test_a_model_with_attention_of_its_own_is_refused():

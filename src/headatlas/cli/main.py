@@ -13,6 +13,7 @@ from headatlas import HeadAtlasError, __version__
 from headatlas.cli import (
     ablate,
     atlas,
+    attention,
     attribute,
     check,
     compare,
@@ -45,6 +46,7 @@ app.command("atlas")(grouped(atlas.atlas))
 app.command("ablate")(grouped(ablate.ablate))
 app.command("patch")(grouped(patch.patch))
 app.command("attribute")(grouped(attribute.attribute))
+app.command("attention")(grouped(attention.attention))
 app.command("gate")(grouped(gate.gate))
 app.command("probe")(grouped(probe.probe))
 app.command("contrast")(grouped(contrast.contrast))
@@ -65,7 +67,17 @@ task.command("check")(grouped(task_check.check))
 task.command("baseline")(grouped(task_baseline.baseline))
 app.add_typer(task, name="task", no_args_is_help=True)
 
-RESUMABLE = ("atlas", "ablate", "patch", "attribute", "gate", "contrast", "probe", "check")
+RESUMABLE = (
+    "atlas",
+    "ablate",
+    "patch",
+    "attribute",
+    "attention",
+    "gate",
+    "contrast",
+    "probe",
+    "check",
+)
 """Commands that keep every finished unit of work."""
 
 INTERRUPTED = 130

@@ -5,16 +5,17 @@
 | ablation | fall of log P when the head is removed | over questions and seeds | t-test, Holm |
 | patching | indirect effect | over questions and seeds | t-test, Holm |
 | attribution | estimated fall of log P | over questions and seeds | t-test, Holm |
-| writes | fall of log P without the head's direct path | over questions and seeds | t-test, Holm |
-| attention | induction: weight on what followed | over questions and seeds | t-test, Holm |
+| writes | direct effect on the target's logit | over questions and seeds | t-test, Holm |
+| attention | the score that its settings name | over questions and seeds | t-test, Holm |
 | gating | mean facilitation over seeds | over seeds | consistency over seeds |
 | contrast | 1 − mean gate over seeds | over seeds | consistency over seeds |
 | probing | mean importance over seeds, per function | over seeds | labels shuffled |
 
-Attention weights are above 0 for every head, so their t-test is against what a head would score that
-attends evenly to all tokens. Intervals are Student's, but Wilson's over seeds of scores between 0 and 1. "Consistency over seeds"
-shuffles the heads within every seed and layer: what a head's mean over seeds has above the mean of
-its layer must exceed the largest such excess of any shuffled head.
+Attention weights are above 0 for every head, so their t-test is against what a head would score
+that attends evenly to all tokens. Intervals are Student's, but Wilson's over seeds of scores
+between 0 and 1. "Consistency over seeds" shuffles the heads within every seed and layer: what a
+head's mean over seeds has above the mean of its layer must exceed the largest such excess of any
+shuffled head.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ import xarray as xr
 from headatlas.errors import MapError
 from headatlas.maps.aggregate import between_seeds, mean_bounds, next_interval, score_bounds
 from headatlas.maps.functions import ALPHA, function_names, ranked_heads
-from headatlas.maps.importance import Importance, importance_of
+from headatlas.maps.importance import ATTENTION, Importance, importance_of
 from headatlas.maps.order import Head, heads_by
 from headatlas.maps.roles import SCORES, THRESHOLD, require_gating, roles
 from headatlas.stats.intervals import welch_df
@@ -180,8 +181,8 @@ _TABLES: dict[str, Callable[[Map, float], pd.DataFrame]] = {
     "importance": _importance,
     "indirect_effect": _effects,
     "effect": _effects,
-    "direct_effect": _effects,
-    "induction": _effects,
+    "direct_logit": _effects,
+    **dict.fromkeys(ATTENTION, _effects),
     "gate": _contrast,
 }
 """How maps are ranked, by the variable that ranks their heads."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from headatlas.errors import TaskError
+from headatlas.errors import HeadAtlasError, TaskError
 from headatlas.methods.effects import Effects
 from headatlas.methods.example_method import ExampleMethod
 from headatlas.methods.measures import Measured
@@ -24,11 +24,23 @@ if TYPE_CHECKING:
     from headatlas.models.model import Model
     from headatlas.stats.arrays import FloatArray
 
-ENTROPY, SECOND = "entropy", "previous_token"
-"""The entropy counts where there is a previous token."""
-
+SCORES = (
+    "induction",
+    "previous_token",
+    "duplicate_token",
+    "first_token",
+    "target_token",
+    "entropy",
+)
 FEWEST = 2
-"""Examples that the variable which ranks heads needs at least."""
+"""Examples that the score which ranks heads needs at least."""
+
+MISSING = {
+    "induction": "repeat a token",
+    "duplicate_token": "repeat a token",
+    "target_token": "hold the first token of their target",
+}
+"""What prompts must do for a score to exist; others need two tokens."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,27 +56,38 @@ class Attention(ExampleMethod):
     `ioi` attention to the indirect object; `entropy` is that of the weights, in nats. The table in
     `methods.patterns` says which positions count in each.
 
+    `score` names the one that ranks heads, the largest first; the others stand beside it.
     These numbers describe and say nothing of effects: compare them with `Ablation`. Examples
     without a position that counts are left out of a variable; the map's provenance counts the
     others in `examples_of`. Weights are those of the model's own eager attention, whatever
-    implementation it was loaded with. See `ExampleMethod` for the settings.
+    implementation it was loaded with. See `ExampleMethod` for the other settings.
 
-    >>> Attention(examples=8).settings()["examples"]
-    8
+    >>> Attention(score="previous_token").settings()["score"]
+    'previous_token'
     """
+
+    score: str = "induction"
 
     name: ClassVar[str] = "attention"
     version: ClassVar[int] = 1
     variable: ClassVar[str] = "induction"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.score not in SCORES:
+            raise HeadAtlasError(f"no score '{self.score}': use {', '.join(SCORES)}.")
+
     def reports(self, part: Part) -> int:
         return 1
+
+    def forward_passes(self, model: Model, examples: int) -> float:
+        return float(examples)
 
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         check_shows_attention(model.spec)
         task = task.for_tokenizer(model.tokenizer)
         measured = Measured.of(model, task, self.sample(task, 0), "logprob")
-        patterns = _patterns(task, measured)
+        patterns = self._patterns(task, measured)
         remarks = measured.remarks()
         for variable in patterns[0]:
             count = sum(own[variable].exists for own in patterns)
@@ -89,29 +112,43 @@ class Attention(ExampleMethod):
         coordinates = verified_coordinates(model, seed)
         task = task.for_tokenizer(model.tokenizer)
         measured = Measured.of(model, task, self.sample(task, seed), "logprob")
-        patterns = _patterns(task, measured)
+        patterns = self._patterns(task, measured)
         effects = Effects(model.spec, measured.examples, keep_examples=self.keep_examples)
-        for variable, values in _scores(model, measured, patterns).items():
-            needed = SECOND if variable == ENTROPY else variable
-            effects.add_all(variable, values, [own[needed].exists for own in patterns])
+        values = _scores(model, measured, patterns)
+        for score in sorted(SCORES, key=lambda name: name != self.score):  # the ranking one first
+            effects.add_all(score, values[score], [_exists(own, score) for own in patterns])
         if report is not None:
             report(f"seed {seed}, {len(patterns)} examples")
-        even = [own[self.variable].even for own in patterns if own[self.variable].exists]
+        even = [_even(own, self.score) for own in patterns if _exists(own, self.score)]
         facts: dict[str, Any] = measured.facts() | {"examples_of": effects.counts()}
-        coordinates[f"{self.variable}_even"] = (("seed",), [float(np.mean(even))])
+        coordinates[f"{self.score}_even"] = (("seed",), [float(np.mean(even))])
         return self.map_of(model, task, seed, effects, facts, coordinates)
 
+    def _patterns(self, task: Task, measured: Measured) -> list[dict[str, Pattern]]:
+        """The patterns of every example; raises if hardly any has what ranks heads."""
+        patterns = [patterns_of(row) for row in measured.rows]
+        count = sum(_exists(own, self.score) for own in patterns)
+        if count < FEWEST:
+            needed = MISSING.get(self.score, "have at least two tokens")
+            raise TaskError(
+                f"{self.score} needs at least {FEWEST} prompts that {needed}, but only {count} of "
+                f"{len(patterns)} examples of '{task.name}' do: use another score, or a task with "
+                "demonstrations."
+            )
+        return patterns
 
-def _patterns(task: Task, measured: Measured) -> list[dict[str, Pattern]]:
-    """The patterns of every example; raises if hardly any repeats a token."""
-    patterns = [patterns_of(row) for row in measured.rows]
-    repeating = sum(own[Attention.variable].exists for own in patterns)
-    if repeating < FEWEST:
-        raise TaskError(
-            f"induction needs prompts that repeat a token, but only {repeating} of {len(patterns)} "
-            f"examples of '{task.name}' do: use demonstrations, or a task such as 'induction'."
-        )
-    return patterns
+
+def _exists(patterns: dict[str, Pattern], score: str) -> bool:
+    """Whether an example has a score; the entropy counts where there is a previous token."""
+    return patterns["previous_token" if score == "entropy" else score].exists
+
+
+def _even(patterns: dict[str, Pattern], score: str) -> float:
+    """What a head scores on an example that attends evenly to all tokens up to its own."""
+    if score != "entropy":
+        return patterns[score].even
+    length = len(patterns["previous_token"].queries)
+    return float(np.log(np.arange(2, length + 1)).mean())
 
 
 def _scores(
@@ -121,7 +158,7 @@ def _scores(
     have the mean over their uses; heads that do not exist are NaN."""
     spec = model.spec
     shape = (len(patterns), spec.n_layers, spec.n_heads)
-    totals = {variable: np.zeros(shape) for variable in (*patterns[0], ENTROPY)}
+    totals = {variable: np.zeros(shape) for variable in SCORES}
     uses = np.zeros(shape)
 
     def score(number: int, layer: int, weights: Tensor) -> None:
@@ -130,7 +167,7 @@ def _scores(
         for variable, pattern in patterns[number].items():
             own = pattern.mean_weight(weights).double().cpu().numpy()
             totals[variable][number, layer, heads] += own
-        totals[ENTROPY][number, layer, heads] += mean_entropy(weights).double().cpu().numpy()
+        totals["entropy"][number, layer, heads] += mean_entropy(weights).double().cpu().numpy()
 
     read_attention(model, [row.ids[:-1] for row in measured.rows], score)
     uses[uses == 0] = np.nan

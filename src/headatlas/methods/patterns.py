@@ -55,7 +55,7 @@ def patterns_of(row: Tokens) -> dict[str, Pattern]:
     | previous_token | i ≥ 1 | i − 1 |
     | duplicate_token | those with such a key | every j < i with the token of i |
     | first_token | i ≥ 1 | 0 |
-    | target_token | the last of the prompt | every key of the prompt with the target's first token |
+    | target_token | the last of the prompt | every key with the target's first token |
 
     An induction key is the token that followed an earlier occurrence of the query's own token; the
     query itself does not count (as it follows its own token in "a a"), the key before it does.
@@ -92,4 +92,5 @@ def mean_entropy(weights: Tensor) -> Tensor:
         return torch.full((len(weights),), math.nan)
     shares = weights[:, 1:].float()
     shares = shares / shares.sum(-1, keepdim=True).clamp_min(torch.finfo(shares.dtype).tiny)
-    return torch.special.entr(shares).sum(-1).mean(-1)
+    entropy: Tensor = torch.special.entr(shares)
+    return entropy.sum(-1).mean(-1)

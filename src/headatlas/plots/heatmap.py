@@ -44,8 +44,6 @@ LABELS = {
 EFFECTS = {
     "effect": "change of {quantity}",
     "effect_se": "standard error over questions of the change of {quantity}",
-    "direct_effect": "change of {quantity} without the direct path",
-    "direct_effect_se": "standard error over questions of the change of {quantity}",
     "indirect_effect": "indirect effect on {quantity}",
     "indirect_effect_se": "standard error over questions of the indirect effect on {quantity}",
 }

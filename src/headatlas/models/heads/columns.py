@@ -20,7 +20,8 @@ def layer_columns(model: Model, layer: int) -> Tensor:
     spec = model.spec.layer(layer)
     weight = load_weight(model.hf, f"{spec.projection}.weight")
     columns = head_columns(model.hf.get_submodule(spec.projection), weight).float().cpu()
-    return columns.unflatten(-1, (spec.heads, spec.d_head)).transpose(0, 1)
+    by_head: Tensor = columns.unflatten(-1, (spec.heads, spec.d_head))  # d_model head d_head
+    return by_head.transpose(0, 1)
 
 
 def all_columns(model: Model) -> Iterator[tuple[Head, Tensor]]:

@@ -60,7 +60,11 @@ def reading_attention(model: Model, reader: AttentionReader) -> Iterator[None]:
         if module not in layer_of:
             return
         layer = layer_of[module]
-        if weights is None or weights.ndim != 4 or weights.shape[1] != model.spec.layer(layer).heads:
+        if (
+            weights is None
+            or weights.ndim != 4
+            or weights.shape[1] != model.spec.layer(layer).heads
+        ):
             raise ModelError(
                 f"the eager attention of {model.spec.architecture} gives no weights per head: use "
                 "another method or model."

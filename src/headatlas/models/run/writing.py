@@ -95,7 +95,9 @@ def write_paths(model: Model) -> dict[int, WritePath]:
             continue
         place = block_number(model, spec.module)
         if place is None or place in layer_in or spec.copies:
-            raise _cannot_tell(model, f"layer {number} is not the attention of one block of its own")
+            raise _cannot_tell(
+                model, f"layer {number} is not the attention of one block of its own"
+            )
         layer_in[place] = number
     with _watching(blocks) as seen:
         ids = probe_tokens(model.hf)
