@@ -10,6 +10,7 @@ from headatlas.methods.gating import Gating
 from headatlas.methods.method import Method
 from headatlas.methods.patching import Patching
 from headatlas.methods.probing import Probing
+from headatlas.methods.writes import Writes
 
 __all__ = [
     "METHODS",
@@ -21,10 +22,11 @@ __all__ = [
     "Method",
     "Patching",
     "Probing",
+    "Writes",
 ]
 
 METHODS: dict[str, type[Method[Any]]] = {
     method.name: method
-    for method in (Ablation, Patching, Attribution, Attention, Gating, Probing, Contrast)
+    for method in (Ablation, Patching, Attribution, Attention, Writes, Gating, Probing, Contrast)
 }
 """A new method is one file and one name here."""

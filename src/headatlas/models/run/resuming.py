@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +76,7 @@ class KeptStream:
 
         with ExitStack() as stack:
             for number in range(block):
-                stack.enter_context(left_out(self._blocks[number], self._outputs[number]))
+                stack.enter_context(_left_out(self._blocks[number], self._outputs[number]))
             handle = self._blocks[block].register_forward_pre_hook(enter, with_kwargs=True)
             stack.callback(handle.remove)
             yield
@@ -89,15 +89,11 @@ def block_input(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
 
 
 @contextmanager
-def left_out(
-    block: nn.Module,
-    further_outputs: tuple[Any, ...] | None,
-    instead: Callable[[], Tensor] | None = None,
-) -> Iterator[None]:
-    """Make a block return its input unchanged, or a state `instead`, in its usual format."""
+def _left_out(block: nn.Module, further_outputs: tuple[Any, ...] | None) -> Iterator[None]:
+    """Make a block return its input unchanged, in the format of its usual output."""
 
     def forward(*args: Any, **kwargs: Any) -> Any:
-        state = block_input(args, kwargs) if instead is None else instead()
+        state = block_input(args, kwargs)
         return state if further_outputs is None else (state, *further_outputs)
 
     before = vars(block).get("forward")  # accelerate puts one there

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from headatlas.errors import ModelError
 from headatlas.models.heads.closeness import NOT_SUPPORTED, relative_gap, tolerance
 from headatlas.models.heads.watch import probe_tokens
+from headatlas.models.run.frozen_norm import FrozenNorm
 from headatlas.models.run.resuming import block_input
 from headatlas.models.run.stream import block_number, blocks_of
 
@@ -39,22 +40,19 @@ class WritePath:
     """How a layer's projected attention o gets into the stream: `scale` · o, or · `norm`(o)."""
 
     scale: float
-    norm: nn.Module | None
+    norm: FrozenNorm | None
+    like: Tensor
 
-    def written(self, part: Tensor, output: Tensor) -> Tensor:
-        """What the stream loses when a part of the projection's output is removed.
+    def written(self, parts: Tensor, output: Tensor) -> Tensor:
+        """What parts of the projection's output (row × part × d_model) put into the stream.
 
-        Both are position × d_model, in float32, and so is the result; it is exact.
+        A norm has the scale that it has on the whole `output` (row × d_model), so that the parts
+        of it add up. All are in float32.
         """
         if self.norm is None:
-            return self.scale * part
-        return self.scale * (self._normed(output) - self._normed(output - part))
-
-    def _normed(self, output: Tensor) -> Tensor:
-        assert self.norm is not None
-        weight = next(self.norm.parameters(), output)
-        normed: Tensor = self.norm(output.to(weight)[None])[0]
-        return normed.float().cpu()
+            return self.scale * parts
+        scale = self.norm.scale_at(output, self.like)[:, None]  # row 1
+        return self.scale * self.norm.apply(parts, scale)
 
 
 @dataclass
@@ -95,9 +93,7 @@ def write_paths(model: Model) -> dict[int, WritePath]:
             continue
         place = block_number(model, spec.module)
         if place is None or place in layer_in or spec.copies:
-            raise _cannot_tell(
-                model, f"layer {number} is not the attention of one block of its own"
-            )
+            raise cannot_tell(model, f"layer {number} is not the attention of one block of its own")
         layer_in[place] = number
     with _watching(blocks) as seen:
         ids = probe_tokens(model.hf)
@@ -107,12 +103,12 @@ def write_paths(model: Model) -> dict[int, WritePath]:
     for place, block in enumerate(seen):
         if place not in layer_in:
             if not _keeps_stream(model, block):
-                raise _cannot_tell(model, f"block {place} does not add to the residual stream")
+                raise cannot_tell(model, f"block {place} does not add to the residual stream")
             continue
         layer = layer_in[place]
         path = _path(model, block, model.hf.get_submodule(model.spec.layer(layer).projection))
         if path is None:
-            raise _cannot_tell(
+            raise cannot_tell(
                 model,
                 f"block {place} does not add its attention's output to the residual stream as it "
                 "is, times a constant or through one norm",
@@ -121,7 +117,8 @@ def write_paths(model: Model) -> dict[int, WritePath]:
     return paths
 
 
-def _cannot_tell(model: Model, reason: str) -> ModelError:
+def cannot_tell(model: Model, reason: str) -> ModelError:
+    """The error for a model whose heads have no direct path that is known."""
     return ModelError(
         f"what heads of {model.spec.name} ({model.spec.architecture}) write directly cannot be "
         f"told, as {reason}: use ablation instead."
@@ -132,12 +129,12 @@ def _check_sequence(model: Model, seen: list[_Block]) -> None:
     """Raise unless every block ran once, on what the one before it gave."""
     once = all(len(block.before) == len(block.after) == 1 for block in seen)
     if not seen or not once:
-        raise _cannot_tell(model, "its blocks do not run once each on one residual stream")
+        raise cannot_tell(model, "its blocks do not run once each on one residual stream")
     for number, block in enumerate(seen):
         x, y = block.before[0], block.after[0]
         follows = number == 0 or torch.equal(x, seen[number - 1].after[0])
         if x.ndim != 3 or x.shape != y.shape or not follows:
-            raise _cannot_tell(model, f"block {number} does not take over the residual stream")
+            raise cannot_tell(model, f"block {number} does not take over the residual stream")
 
 
 @contextmanager
@@ -183,13 +180,14 @@ def _path(model: Model, block: _Block, projection: nn.Module) -> WritePath | Non
     if len(own) != 1:
         return None
     through = [call for call in block.calls if call.is_norm_of(own[0], tolerance(model))]
-    candidates = [(None, own[0]), *((call.module, call.output) for call in through)]
+    norms = [(FrozenNorm.of(call.module, x[:0], tolerance(model)), call) for call in through]
+    candidates = [(None, own[0]), *((norm, call.output) for norm, call in norms if norm)]
     for free in (False, True):
         for norm, added in candidates:
             for others in ((), *((call.output,) for call in block.calls)):
                 constants = _constants(model, x, y, [added, *others], free=free)
                 if constants and abs(constants[0]) > LEAST_SCALE:
-                    return WritePath(constants[0], norm)
+                    return WritePath(constants[0], norm, x[:0])
     return None
 
 
