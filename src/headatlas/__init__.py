@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Gating,
         Patching,
         Probing,
+        Writes,
     )
     from headatlas.methods.baseline import Baseline, measure_baseline
     from headatlas.models.edit import Edit
@@ -77,6 +78,7 @@ _HOMES = {
     "Result": "checks.results",
     "Task": "tasks",
     "TaskPairs": "tasks.pairs",
+    "Writes": "methods",
     "agreement": "maps:compare_maps",
     "check_file": "runs.preview",
     "check_format": "plots",
@@ -126,6 +128,7 @@ __all__ = [
     "Task",
     "TaskError",
     "TaskPairs",
+    "Writes",
     "agreement",
     "check_file",
     "check_format",

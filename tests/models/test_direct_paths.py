@@ -96,7 +96,7 @@ def test_heads_and_everything_else_add_up_to_the_logits(family):
     assert any(shares.norm() > 0.1 for _, shares in paths.shares(states))
 
 
-def test_one_head_is_what_the_stream_loses_without_it():
+def test_a_share_is_the_output_of_one_head_through_its_own_columns():
     model = small("gpt2")
     paths = DirectPaths(model)
     ((_, plain),) = paths.read(ROWS[:1])

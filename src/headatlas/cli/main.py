@@ -29,6 +29,7 @@ from headatlas.cli import (
     task_check,
     task_show,
     top,
+    writes,
 )
 from headatlas.cli.options import grouped
 from headatlas.cli.screen import NoteHandler, stderr
@@ -47,6 +48,7 @@ app.command("ablate")(grouped(ablate.ablate))
 app.command("patch")(grouped(patch.patch))
 app.command("attribute")(grouped(attribute.attribute))
 app.command("attention")(grouped(attention.attention))
+app.command("writes")(grouped(writes.writes))
 app.command("gate")(grouped(gate.gate))
 app.command("probe")(grouped(probe.probe))
 app.command("contrast")(grouped(contrast.contrast))
@@ -73,6 +75,7 @@ RESUMABLE = (
     "patch",
     "attribute",
     "attention",
+    "writes",
     "gate",
     "contrast",
     "probe",

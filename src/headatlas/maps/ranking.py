@@ -20,6 +20,7 @@ shuffled head.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
 
 STANDARD = ("function", "rank", "layer", "head", "score", "low", "high", "p", "significant")
 """The columns that every table begins with; `function` only where there are functions."""
+
+WORDS = ("promoted", "suppressed")
+"""Coordinates that hold tokens of every head, which tables show as columns."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,7 @@ def top_heads(head_map: Map, n: int = 10) -> pd.DataFrame:
     if not isinstance(n, int) or n < 1:
         raise MapError(f"the number of heads to show must be at least 1, not {n!r}.")
     table = ranked_table(head_map)
-    further = ("role_always", "role_any", "before_elbow")
+    further = ("role_always", "role_any", "before_elbow", "promoted")
     table = table[[name for name in table if name in (*STANDARD, *further)]]
     return table[table["rank"] <= n].reset_index(drop=True)
 
@@ -151,9 +155,20 @@ def _effects_of(data: xr.Dataset, function: str | None, importance: Importance) 
     table["p"] = student_p(table["score"].to_numpy() - chance, se, df)
     table[name], table[f"{name}_se"] = sign * table["score"], se
     table["seeds"] = _at(effect.count("seed"), table)
+    for words in (name for name in WORDS if name in own.coords):
+        table[words] = [
+            _most_seeds(own[words], *head) for head in table[["layer", "head"]].to_numpy()
+        ]
     if function is not None:
         table["function"] = function
     return table
+
+
+def _most_seeds(words: xr.DataArray, layer: int, head: int) -> str:
+    """The words of a head that most seeds have, the first ones first where seeds agree."""
+    by_seed = words.sel(layer=layer, head=head).transpose("seed", "token").to_numpy()
+    counts = Counter(word for row in by_seed for word in row)
+    return " ".join(repr(word) for word, _ in counts.most_common(by_seed.shape[1]))
 
 
 def _importance(head_map: Map, threshold: float) -> pd.DataFrame:
