@@ -12,8 +12,8 @@ def pairs(tmp_path):
     path = tmp_path / "pairs.jsonl"
     path.write_text(
         "".join(
-            f'{{"prompt": "ab {i} c", "target": " d", "choices": [" d", " e"], '
-            f'"corrupted": "xb {i} c", "corrupted_target": " e"}}\n'
+            f'{{"prompt": "ab d{i} c", "target": "d", "choices": ["d", "e"], '
+            f'"corrupted": "xb d{i} c", "corrupted_target": "e"}}\n'
             for i in range(40)
         ),
         encoding="utf-8",
@@ -77,7 +77,7 @@ def test_mistakes_are_one_sentence(headatlas, tiny_folder, tmp_path):
     assert "use the positions all or last" in " ".join(error.split())
     code, _, error = headatlas("attention", *given, "--score", "target_token")
     assert code == 2
-    assert "but only 0 of 32 examples of 'bare' do" in " ".join(error.split())
+    assert "0 of 16 examples of 'bare' do: use another score" in " ".join(error.split())
     code, _, error = headatlas("writes", *given, "--measure", "difference")
     assert code == 2
     assert "no other choices and no corrupted targets" in " ".join(error.split())

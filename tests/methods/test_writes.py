@@ -19,7 +19,7 @@ TASK = Task.of("t", [Example("ab " * i + f"c{i}", "cd" if i % 2 else "xd") for i
 CHOICES = Task.of(
     "c",
     [
-        Example("ab " * i + f"c{i}", "cd", choices=("cd", "ce", "f", "g"), question=str(i // 2))
+        Example("ab " * i + f"c{i}", "cd", choices=("cd", "ce", "f", "g"), group=str(i // 2))
         for i in range(2, 9)
     ],
 )
@@ -117,7 +117,8 @@ def test_tokens_survive_files_and_several_seeds(family, tmp_path):
     hf = build(family)
     hf.resize_token_embeddings(258)
     model = Model(hf, byte_tokenizer(), family)
-    parts = [Writes(examples=4).run(model, TASK, seed) for seed in range(2)]
+    parts = [Writes(examples=4, tokens=300).run(model, TASK, seed) for seed in range(2)]
+    assert parts[0].data.sizes["token"] == 258  # every token there is, also a NUL
     kept = [load_map(part.save(tmp_path / f"{i}.nc")) for i, part in enumerate(parts)]
     whole = combine(kept)
     again = load_map(whole.save(tmp_path / "whole.nc"))
@@ -127,7 +128,7 @@ def test_tokens_survive_files_and_several_seeds(family, tmp_path):
             assert (again[name].transpose("seed", ...).to_numpy()[seed] == words).all()
             assert all(isinstance(word, str) for word in words.ravel())
     assert again.digest == whole.digest
-    assert again.aggregate("mean")["direct_logit"].shape == (2, 4)
+    assert again.aggregate("mean")["direct_logit"].shape == (model.spec.n_layers, 4)
 
 
 def test_the_table_shows_what_is_promoted(tiny):
