@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -115,6 +116,15 @@ def test_the_score_that_is_named_ranks_heads(tiny, score):
 def test_the_entropy_of_even_attention():
     row = tiny_llama().encode("abc", "d")
     assert _even(patterns_of(row), "entropy") == pytest.approx((math.log(2) + math.log(3)) / 2)
+
+
+def test_heads_are_tested_against_even_attention(tiny):
+    head_map = Attention().run(tiny, TASK)
+    score = float(head_map["induction"][0, 1, 2])
+    even = head_map.data.assign_coords(induction_even=("seed", [score]))
+    table = replace(head_map, data=even).to_dataframe().set_index(["layer", "head"])
+    assert table.loc[(1, 2), "p"] == 1
+    assert table["p"].min() < 0.05
 
 
 def test_there_is_no_other_score():

@@ -32,6 +32,10 @@ FAMILIES = {
 def small(family):
     hf = tiny_hf() if family == "tiny" else build(family)
     randomise_norms(hf)
+    if family == "granite":  # by default all its constants are 1
+        hf.config.residual_multiplier, hf.config.logits_scaling = 0.4, 8.0
+        for block in hf.model.layers:
+            block.residual_multiplier = 0.4
     return Model(hf, byte_tokenizer(), family)
 
 
@@ -72,6 +76,8 @@ def test_heads_and_everything_else_add_up_to_the_logits(family):
     lens = paths.unembedding
     assert lens.norm.centres == (kind == LAYER)
     every = list(range(len(lens.weight)))
+    factors = {"granite": 1 / 8, "cohere": getattr(model.hf.config, "logit_scale", 1.0)}
+    assert lens.factor == pytest.approx(factors.get(family, 1.0), abs=1e-6)
     multiplier = getattr(model.hf.config, "residual_multiplier", 1.0)
     for numbers, states in paths.read(ROWS):
         scale = lens.scale_at(states.stream)
