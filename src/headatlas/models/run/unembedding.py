@@ -113,7 +113,7 @@ def unembedding_of(model: Model) -> Unembedding:
         out = model.hf(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False)
     stream, h, projected = seen.stream, seen.h, seen.projection
     if stream is None or h is None or projected is None:
-        raise cannot_tell(model, "its unembedding is not called")
+        raise cannot_tell(model, "the stream at its end or its unembedding is not seen")
     weight = load_weight(model.hf, f"{name}.weight")
     has_bias = isinstance(getattr(head, "bias", None), Tensor)
     bias = load_weight(model.hf, f"{name}.bias") if has_bias else None
