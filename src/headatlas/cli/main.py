@@ -21,6 +21,7 @@ from headatlas.cli import (
     doctor,
     export,
     gate,
+    knockout,
     listing,
     patch,
     plot,
@@ -49,6 +50,7 @@ app.command("patch")(grouped(patch.patch))
 app.command("attribute")(grouped(attribute.attribute))
 app.command("attention")(grouped(attention.attention))
 app.command("writes")(grouped(writes.writes))
+app.command("knockout")(grouped(knockout.knockout))
 app.command("gate")(grouped(gate.gate))
 app.command("probe")(grouped(probe.probe))
 app.command("contrast")(grouped(contrast.contrast))
@@ -76,6 +78,7 @@ RESUMABLE = (
     "attribute",
     "attention",
     "writes",
+    "knockout",
     "gate",
     "contrast",
     "probe",

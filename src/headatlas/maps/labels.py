@@ -40,6 +40,7 @@ _TOLD: dict[str, dict[str, Any]] = {
     "attribution": {"replacement": "mean", "measure": "logprob", "split": None},
     "attention": {"score": None, "split": None},
     "writes": {"measure": "logit", "split": None},
+    "knockout": {"replacement": "zero", "measure": "logprob", "split": None},
     "gating": {"replacement": "zero"},
 }
 """Settings that a label tells, by method, unless they have this value."""

@@ -7,6 +7,7 @@ from headatlas.methods.attention import Attention
 from headatlas.methods.attribution import Attribution
 from headatlas.methods.contrast import Contrast
 from headatlas.methods.gating import Gating
+from headatlas.methods.knockout import Knockout
 from headatlas.methods.method import Method
 from headatlas.methods.patching import Patching
 from headatlas.methods.probing import Probing
@@ -19,6 +20,7 @@ __all__ = [
     "Attribution",
     "Contrast",
     "Gating",
+    "Knockout",
     "Method",
     "Patching",
     "Probing",
@@ -27,6 +29,16 @@ __all__ = [
 
 METHODS: dict[str, type[Method[Any]]] = {
     method.name: method
-    for method in (Ablation, Patching, Attribution, Attention, Writes, Gating, Probing, Contrast)
+    for method in (
+        Ablation,
+        Patching,
+        Attribution,
+        Attention,
+        Writes,
+        Knockout,
+        Gating,
+        Probing,
+        Contrast,
+    )
 }
 """A new method is one file and one name here."""

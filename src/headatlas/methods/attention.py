@@ -116,7 +116,8 @@ class Attention(ExampleMethod):
         effects = Effects(model.spec, measured.examples, keep_examples=self.keep_examples)
         values = _scores(model, measured, patterns)
         for score in sorted(SCORES, key=lambda name: name != self.score):  # the ranking one first
-            effects.add_all(score, values[score], [_exists(own, score) for own in patterns])
+            present = [_exists(own, score) for own in patterns]
+            effects.add_all(score, values[score], present=present)
         if report is not None:
             report(f"seed {seed}, {len(patterns)} examples")
         even = [_even(own, self.score) for own in patterns if _exists(own, self.score)]

@@ -42,6 +42,8 @@ class Effects:
         self._by_function = by_function
         self._values: dict[str, FloatArray] = {}
         self._present: dict[str, Sequence[bool]] = {}
+        self._measured: dict[str, FloatArray] = {}
+        self._facts: dict[str, FloatArray] = {}
         self._groups = self._grouped()
 
     def _grouped(self) -> dict[str, list[int]]:
@@ -59,16 +61,28 @@ class Effects:
         self._values[variable][:, head[0], head[1]] = values
 
     def add_all(
-        self, variable: str, values: FloatArray, present: Sequence[bool] | None = None
+        self,
+        variable: str,
+        values: FloatArray,
+        *,
+        present: Sequence[bool] | None = None,
+        measured: FloatArray | None = None,
     ) -> None:
         """The effects of all heads on all examples: example × layer × head.
 
-        `present` says which examples the variable exists for; without it, all.
+        `present` says which examples the variable exists for; without it, all. Where effects were
+        not `measured` but estimated, no standard error is given.
         """
         self._values[variable] = values
+        if measured is not None:
+            self._measured[variable] = measured
         if present is not None and not all(present):
             self._present[variable] = present
             self._values[variable] = np.where(np.array(present)[:, None, None], values, np.nan)
+
+    def add_fact(self, variable: str, values: FloatArray) -> None:
+        """A number for every head that examples do not differ in: layer × head."""
+        self._facts[variable] = values
 
     def counts(self) -> dict[str, int]:
         """The number of examples behind every variable."""
@@ -90,11 +104,15 @@ class Effects:
             halves = np.moveaxis(halves, 1, 0)  # half function layer head
             if self._by_function:
                 mean, error, halves = mean[:, None], error[:, None], halves[:, :, None]
+            if name in self._measured:
+                error = np.where(self._measured[name], error, np.nan)
             variables[name] = (dims, mean)
             variables[f"{name}_se"] = (dims, error)
             variables[f"{name}_half"] = (("half", *dims), halves)
             if self._keep_examples:
                 variables[f"{name}_example"] = (("example", *dims[-3:]), values[:, None])
+        for name, values in self._facts.items():
+            variables[name] = (dims[-3:], values[None])
         return variables
 
     def _summary(
