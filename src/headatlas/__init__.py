@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from headatlas.maps import compare_maps as agreement
     from headatlas.methods import (
         Ablation,
+        Attention,
         Attribution,
         Contrast,
         Gating,
         Knockout,
         Patching,
         Probing,
+        Writes,
     )
     from headatlas.methods.baseline import Baseline, measure_baseline
     from headatlas.models.edit import Edit
@@ -53,6 +55,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Ablation": "methods",
     "Atlas": "runs.atlas",
+    "Attention": "methods",
     "Attribution": "methods",
     "Baseline": "methods.baseline",
     "Comparison": "maps",
@@ -77,6 +80,7 @@ _HOMES = {
     "Result": "checks.results",
     "Task": "tasks",
     "TaskPairs": "tasks.pairs",
+    "Writes": "methods",
     "agreement": "maps:compare_maps",
     "check_file": "runs.preview",
     "check_format": "plots",
@@ -99,6 +103,7 @@ _HOMES = {
 __all__ = [
     "Ablation",
     "Atlas",
+    "Attention",
     "Attribution",
     "Baseline",
     "Comparison",
@@ -126,6 +131,7 @@ __all__ = [
     "Task",
     "TaskError",
     "TaskPairs",
+    "Writes",
     "agreement",
     "check_file",
     "check_format",

@@ -1,4 +1,4 @@
-"""The commands that measure effects of heads: ablate, patch, attribute."""
+"""The commands that measure heads on examples: ablate, patch, attribute, attention, writes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def pairs(tmp_path):
     path = tmp_path / "pairs.jsonl"
     path.write_text(
         "".join(
-            f'{{"prompt": "ab {i} c", "target": " d", "choices": [" d", " e"], '
-            f'"corrupted": "xb {i} c", "corrupted_target": " e"}}\n'
+            f'{{"prompt": "ab d{i} c", "target": "d", "choices": ["d", "e"], '
+            f'"corrupted": "xb d{i} c", "corrupted_target": "e"}}\n'
             for i in range(40)
         ),
         encoding="utf-8",
@@ -36,6 +36,18 @@ def pairs(tmp_path):
             "indirect effect on P(target)",
         ),
         (("attribute", "--steps", "6"), "effect", "estimated fall of log P when removed"),
+        (("attention",), "induction", "attention to what followed earlier occurrences"),
+        (
+            ("attention", "--score", "target_token", "--seeds", "2"),
+            "target_token",
+            "attention to the target's first token in the prompt",
+        ),
+        (("writes",), "direct_logit", "direct effect on the target's logit, above the mean logit"),
+        (
+            ("writes", "--measure", "difference", "--tokens", "2", "--seeds", "2"),
+            "direct_logit",
+            "direct effect on the target's logit, above those of other answers",
+        ),
     ],
 )
 def test_a_map_its_table_and_figure(
@@ -63,6 +75,12 @@ def test_mistakes_are_one_sentence(headatlas, tiny_folder, tmp_path):
     code, _, error = headatlas("ablate", *given, "--positions", "changed")
     assert code == 2
     assert "use the positions all or last" in " ".join(error.split())
+    code, _, error = headatlas("attention", *given, "--score", "target_token")
+    assert code == 2
+    assert "0 of 16 examples of 'bare' do: use another score" in " ".join(error.split())
+    code, _, error = headatlas("writes", *given, "--measure", "difference")
+    assert code == 2
+    assert "no other choices and no corrupted targets" in " ".join(error.split())
     code, _, error = headatlas("attribute", *given, "--measure", "accuracy")
     assert code == 2
     assert "accuracy has no gradient" in error

@@ -55,7 +55,8 @@ def subject(method):
 
 def test_methods_are_registered_by_their_names():
     assert all(method.name == name for name, method in METHODS.items())
-    assert {"ablation", "patching", "attribution", "gating", "probing", "contrast"} <= set(METHODS)
+    assert {"ablation", "patching", "attribution", "attention", "writes"} <= set(METHODS)
+    assert {"gating", "probing", "contrast"} <= set(METHODS)
 
 
 def test_settings_are_frozen_plain_data(method):

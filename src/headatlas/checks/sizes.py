@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import torch
 
 from headatlas.methods.encoding import encode_examples
-from headatlas.models.heads.survey import head_columns
-from headatlas.models.weights import load_weight
+from headatlas.models.heads.columns import all_columns
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,7 +31,7 @@ def sizes_at_answers(model: Model, features: Features, split: str = "train") -> 
     z = torch.from_numpy(features.z[split])  # example head d_head
     return {
         head: _mean_norm(z[:, features.heads.index(head), : columns.shape[1]], columns)
-        for head, columns in _projections(model)
+        for head, columns in all_columns(model)
     }
 
 
@@ -46,20 +44,8 @@ def sizes_on_task(model: Model, task: Task) -> dict[Head, float]:
     outputs = torch.cat([z[0] for z in read], dim=2).float().cpu()  # layer head position d_head
     return {
         head: _mean_norm(outputs[head][:, : columns.shape[1]], columns)
-        for head, columns in _projections(model)
+        for head, columns in all_columns(model)
     }
-
-
-def _projections(model: Model) -> Iterator[tuple[Head, Tensor]]:
-    """The columns of the output projection that belong to every head: d_model × d_head."""
-    modules = dict(model.hf.named_modules())
-    for number, layer in enumerate(model.spec.layers):
-        if layer is None:
-            continue
-        weight = load_weight(model.hf, f"{layer.projection}.weight")
-        columns = head_columns(modules[layer.projection], weight).float().cpu()
-        for head, own in enumerate(columns.unflatten(-1, (layer.heads, layer.d_head)).unbind(1)):
-            yield (number, head), own
 
 
 def _mean_norm(z: Tensor, columns: Tensor) -> float:

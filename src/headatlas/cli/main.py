@@ -13,6 +13,7 @@ from headatlas import HeadAtlasError, __version__
 from headatlas.cli import (
     ablate,
     atlas,
+    attention,
     attribute,
     check,
     compare,
@@ -29,6 +30,7 @@ from headatlas.cli import (
     task_check,
     task_show,
     top,
+    writes,
 )
 from headatlas.cli.options import grouped
 from headatlas.cli.screen import NoteHandler, stderr
@@ -46,6 +48,8 @@ app.command("atlas")(grouped(atlas.atlas))
 app.command("ablate")(grouped(ablate.ablate))
 app.command("patch")(grouped(patch.patch))
 app.command("attribute")(grouped(attribute.attribute))
+app.command("attention")(grouped(attention.attention))
+app.command("writes")(grouped(writes.writes))
 app.command("knockout")(grouped(knockout.knockout))
 app.command("gate")(grouped(gate.gate))
 app.command("probe")(grouped(probe.probe))
@@ -72,6 +76,8 @@ RESUMABLE = (
     "ablate",
     "patch",
     "attribute",
+    "attention",
+    "writes",
     "knockout",
     "gate",
     "contrast",

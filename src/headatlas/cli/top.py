@@ -102,8 +102,9 @@ def show_top(head_map: ha.Map, n: int = 10, *, warn: bool = True) -> None:
 
 def _show_heads(rows: Any) -> None:
     columns = ["", "head", "score", "95 %", "p"]
-    roles = [name for name in ("role_always", "role_any") if name in rows]
-    shown = table(*columns, *(name.replace("_", ", ") for name in roles))
+    further = [name for name in ("role_always", "role_any", "promoted") if name in rows]
+    names = [name.replace("_", ", ") for name in further]
+    shown = table(*columns, *names, left=[name for name in names if name == "promoted"])
     for row in rows.to_dict("records"):
         interval = "–" if row["low"] != row["low"] else f"{row['low']:.3f} … {row['high']:.3f}"
         p = "–" if row["p"] != row["p"] else f"{row['p']:.3f}"
@@ -115,7 +116,7 @@ def _show_heads(rows: Any) -> None:
             f"{row['score']:.3f}",
             interval,
             f"{p} {star}",
-            *(row[name] for name in roles),
+            *(row[name] for name in further),
         )
     stdout.print(shown)
 

@@ -22,14 +22,26 @@ class Importance:
     advice: str
 
 
+ATTENTION = {
+    "induction": "attention to what followed earlier occurrences of a token",
+    "previous_token": "attention to the previous token",
+    "duplicate_token": "attention to earlier occurrences of a token",
+    "first_token": "attention to the first token",
+    "target_token": "attention to the target's first token in the prompt",
+    "entropy": "entropy of attention (nats)",
+}
+"""Scores of attention patterns; a map has all and is ranked by the one that its settings name."""
+
 IMPORTANCE = (
     Importance("facilitation", 1, "mean facilitation over seeds", "use more seeds"),
     Importance("importance", 1, "mean importance over seeds", "use more examples"),
     Importance("indirect_effect", 1, "indirect effect", "use more examples"),
     Importance("effect", -1, "fall when removed", "use more examples"),
+    Importance("direct_logit", 1, "direct effect on the target's logit", "use more examples"),
+    *(Importance(name, 1, label, "use more examples") for name, label in ATTENTION.items()),
     Importance("gate", -1, "1 − mean gate over seeds", "use more seeds"),
 )
-"""The first whose variable a map has ranks its heads."""
+"""The first whose variable a map has ranks its heads, unless its settings name a `score`."""
 
 
 def ranks_heads(head_map: Map) -> bool:
@@ -39,7 +51,8 @@ def ranks_heads(head_map: Map) -> bool:
 
 def importance_of(head_map: Map) -> Importance:
     """What ranks the heads of a map."""
-    for importance in IMPORTANCE:
+    named = dict(head_map.provenance.get("settings", {})).get("score")
+    for importance in sorted(IMPORTANCE, key=lambda one: one.variable != named):
         if importance.variable in head_map.variables:
             return _with_measure(importance, head_map)
     have = ", ".join(head_map.variables)
@@ -52,6 +65,10 @@ _FALL = {
     "probability": "fall of P(target) when removed",
     "accuracy": "fall of accuracy when removed",
 }
+_DIRECT = {
+    "logit": "direct effect on the target's logit, above the mean logit",
+    "difference": "direct effect on the target's logit, above those of other answers",
+}
 _CARRIED = {
     "logprob": "indirect effect on log P (nats per token)",
     "difference": "indirect effect on the log P difference (nats)",
@@ -62,7 +79,8 @@ _CARRIED = {
 
 def _with_measure(importance: Importance, head_map: Map) -> Importance:
     """Say what an effect is an effect on, and of what."""
-    labels = {"effect": _FALL, "indirect_effect": _CARRIED}.get(importance.variable)
+    all_labels = {"effect": _FALL, "indirect_effect": _CARRIED, "direct_logit": _DIRECT}
+    labels = all_labels.get(importance.variable)
     if labels is None:
         return importance
     facts = head_map.provenance

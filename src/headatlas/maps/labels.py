@@ -38,6 +38,8 @@ _TOLD: dict[str, dict[str, Any]] = {
     },
     "patching": {"positions": "last", "measure": "logprob", "split": None},
     "attribution": {"replacement": "mean", "measure": "logprob", "split": None},
+    "attention": {"score": None, "split": None},
+    "writes": {"measure": "logit", "split": None},
     "knockout": {"replacement": "zero", "measure": "logprob", "split": None},
     "gating": {"replacement": "zero"},
 }

@@ -5,17 +5,22 @@
 | ablation | fall of log P when the head is removed | over questions and seeds | t-test, Holm |
 | patching | indirect effect | over questions and seeds | t-test, Holm |
 | attribution | estimated fall of log P | over questions and seeds | t-test, Holm |
+| writes | direct effect on the target's logit | over questions and seeds | t-test, Holm |
+| attention | the score that its settings name | over questions and seeds | t-test, Holm |
 | gating | mean facilitation over seeds | over seeds | consistency over seeds |
 | contrast | 1 − mean gate over seeds | over seeds | consistency over seeds |
 | probing | mean importance over seeds, per function | over seeds | labels shuffled |
 
-Intervals are Student's, but Wilson's over seeds of scores between 0 and 1. "Consistency over seeds"
-shuffles the heads within every seed and layer: what a head's mean over seeds has above the mean of
-its layer must exceed the largest such excess of any shuffled head.
+Attention weights are above 0 for every head, so their t-test is against what a head would score
+that attends evenly to all tokens. Intervals are Student's, but Wilson's over seeds of scores
+between 0 and 1. "Consistency over seeds" shuffles the heads within every seed and layer: what a
+head's mean over seeds has above the mean of its layer must exceed the largest such excess of any
+shuffled head.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -27,7 +32,7 @@ import xarray as xr
 from headatlas.errors import MapError
 from headatlas.maps.aggregate import between_seeds, mean_bounds, next_interval, score_bounds
 from headatlas.maps.functions import ALPHA, function_names, ranked_heads
-from headatlas.maps.importance import Importance, importance_of
+from headatlas.maps.importance import ATTENTION, Importance, importance_of
 from headatlas.maps.order import Head, heads_by
 from headatlas.maps.roles import SCORES, THRESHOLD, require_gating, roles
 from headatlas.stats.intervals import welch_df
@@ -39,6 +44,9 @@ if TYPE_CHECKING:
 
 STANDARD = ("function", "rank", "layer", "head", "score", "low", "high", "p", "significant")
 """The columns that every table begins with; `function` only where there are functions."""
+
+WORDS = ("promoted", "suppressed")
+"""Coordinates that hold tokens of every head, which tables show as columns."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +93,7 @@ def top_heads(head_map: Map, n: int = 10) -> pd.DataFrame:
     if not isinstance(n, int) or n < 1:
         raise MapError(f"the number of heads to show must be at least 1, not {n!r}.")
     table = ranked_table(head_map)
-    further = ("role_always", "role_any", "before_elbow")
+    further = ("role_always", "role_any", "before_elbow", "promoted")
     table = table[[name for name in table if name in (*STANDARD, *further)]]
     return table[table["rank"] <= n].reset_index(drop=True)
 
@@ -135,19 +143,32 @@ def _effects_of(data: xr.Dataset, function: str | None, importance: Importance) 
         within = (own[f"{name}_se"] ** 2).mean("seed")
         between = between_seeds(effect)
         seeds = effect.count("seed")
-        questions = int(own["questions"].min())
+        questions = int(own.coords.get(f"{name}_questions", own["questions"]).min())
         se = _at((within + between) ** 0.5, table)
         df = welch_df(
             [(_at(within, table), questions - 1), (_at(between, table), _at(seeds, table) - 1)]
         )
     half_width = t.ppf(0.975, np.maximum(df, 1)) * se
     table["low"], table["high"] = table["score"] - half_width, table["score"] + half_width
-    table["p"] = student_p(table["score"].to_numpy(), se, df)
+    # what a head scores by chance, where that is not 0
+    chance = float(own[f"{name}_even"].mean()) if f"{name}_even" in own.coords else 0.0
+    table["p"] = student_p(table["score"].to_numpy() - chance, se, df)
     table[name], table[f"{name}_se"] = sign * table["score"], se
     table["seeds"] = _at(effect.count("seed"), table)
+    for words in (name for name in WORDS if name in own.coords):
+        table[words] = [
+            _most_seeds(own[words], *head) for head in table[["layer", "head"]].to_numpy()
+        ]
     if function is not None:
         table["function"] = function
     return table
+
+
+def _most_seeds(words: xr.DataArray, layer: int, head: int) -> str:
+    """The words of a head that most seeds have, the first ones first where seeds agree."""
+    by_seed = words.sel(layer=layer, head=head).transpose("seed", "token").to_numpy()
+    counts = Counter(word for row in by_seed for word in row)
+    return " ".join(repr(word) for word, _ in counts.most_common(by_seed.shape[1]))
 
 
 def _importance(head_map: Map, threshold: float) -> pd.DataFrame:
@@ -175,6 +196,8 @@ _TABLES: dict[str, Callable[[Map, float], pd.DataFrame]] = {
     "importance": _importance,
     "indirect_effect": _effects,
     "effect": _effects,
+    "direct_logit": _effects,
+    **dict.fromkeys(ATTENTION, _effects),
     "gate": _contrast,
 }
 """How maps are ranked, by the variable that ranks their heads."""

@@ -3,6 +3,7 @@
 from typing import Any
 
 from headatlas.methods.ablation import Ablation
+from headatlas.methods.attention import Attention
 from headatlas.methods.attribution import Attribution
 from headatlas.methods.contrast import Contrast
 from headatlas.methods.gating import Gating
@@ -10,10 +11,12 @@ from headatlas.methods.knockout import Knockout
 from headatlas.methods.method import Method
 from headatlas.methods.patching import Patching
 from headatlas.methods.probing import Probing
+from headatlas.methods.writes import Writes
 
 __all__ = [
     "METHODS",
     "Ablation",
+    "Attention",
     "Attribution",
     "Contrast",
     "Gating",
@@ -21,10 +24,21 @@ __all__ = [
     "Method",
     "Patching",
     "Probing",
+    "Writes",
 ]
 
 METHODS: dict[str, type[Method[Any]]] = {
     method.name: method
-    for method in (Ablation, Patching, Attribution, Knockout, Gating, Probing, Contrast)
+    for method in (
+        Ablation,
+        Patching,
+        Attribution,
+        Attention,
+        Writes,
+        Knockout,
+        Gating,
+        Probing,
+        Contrast,
+    )
 }
 """A new method is one file and one name here."""

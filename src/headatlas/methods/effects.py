@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +24,8 @@ class Effects:
     A variable such as `effect` is the mean over examples; with it come `effect_se`, its standard
     error over questions, `effect_half`, the means over every other question, from which the map's
     reliability is estimated, and with `keep_examples` also `effect_example`. With `by_function`,
-    every cognitive function that examples need has means of its own.
+    every cognitive function that examples need has means of its own. Examples that a variable does
+    not exist for are left out of it; `effect_questions` then counts the questions behind it.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Effects:
         self._shape = (spec.n_layers, spec.n_heads)
         self._by_function = by_function
         self._values: dict[str, FloatArray] = {}
+        self._present: dict[str, Sequence[bool]] = {}
         self._measured: dict[str, FloatArray] = {}
         self._facts: dict[str, FloatArray] = {}
         self._groups = self._grouped()
@@ -59,26 +61,45 @@ class Effects:
         self._values[variable][:, head[0], head[1]] = values
 
     def add_all(
-        self, variable: str, values: FloatArray, *, measured: FloatArray | None = None
+        self,
+        variable: str,
+        values: FloatArray,
+        *,
+        present: Sequence[bool] | None = None,
+        measured: FloatArray | None = None,
     ) -> None:
         """The effects of all heads on all examples: example × layer × head.
 
-        Where they were not `measured` but estimated, no standard error is given.
+        `present` says which examples the variable exists for; without it, all. Where effects were
+        not `measured` but estimated, no standard error is given.
         """
         self._values[variable] = values
         if measured is not None:
             self._measured[variable] = measured
+        if present is not None and not all(present):
+            self._present[variable] = present
+            self._values[variable] = np.where(np.array(present)[:, None, None], values, np.nan)
 
     def add_fact(self, variable: str, values: FloatArray) -> None:
         """A number for every head that examples do not differ in: layer × head."""
         self._facts[variable] = values
+
+    def counts(self) -> dict[str, int]:
+        """The number of examples behind every variable."""
+        return {name: len(self._having(name, range(len(self._examples)))) for name in self._values}
+
+    def _having(self, variable: str, numbers: Iterable[int]) -> list[int]:
+        """Those of the examples, by number, that a variable exists for."""
+        present = self._present.get(variable)
+        return [i for i in numbers if present is None or present[i]]
 
     def variables(self) -> dict[str, tuple[tuple[str, ...], FloatArray]]:
         """The variables of a map of one seed."""
         dims = (*(("function",) if self._by_function else ()), "seed", "layer", "head")
         variables: dict[str, tuple[tuple[str, ...], FloatArray]] = {}
         for name, values in self._values.items():
-            summaries = [self._summary(values, own) for own in self._groups.values()]
+            groups = [self._having(name, own) for own in self._groups.values()]
+            summaries = [self._summary(values, own) for own in groups]
             mean, error, halves = map(np.stack, zip(*summaries, strict=True))
             halves = np.moveaxis(halves, 1, 0)  # half function layer head
             if self._by_function:
@@ -98,12 +119,14 @@ class Effects:
         self, values: FloatArray, own: list[int]
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Mean, standard error and the means of both halves, over the examples of a group."""
+        halves = np.full((HALVES, *self._shape), np.nan)
+        if not own:
+            return halves[0], halves[0], halves
         values = values[own]
         questions = [self._examples[i].question for i in own]
         place = {question: i for i, question in enumerate(dict.fromkeys(questions))}
         half_of = np.array([place[question] % HALVES for question in questions])
         error = mean_ses(values, questions)
-        halves = np.full((HALVES, *self._shape), np.nan)
         for half in range(HALVES):
             if (half_of == half).any():
                 halves[half] = values[half_of == half].mean(0)
@@ -111,11 +134,20 @@ class Effects:
 
     def coordinates(self) -> dict[str, Any]:
         """How many questions there are, and the names of the functions."""
-        counts = [len({self._examples[i].question for i in own}) for own in self._groups.values()]
-        kept = {"example": np.arange(len(self._examples))} if self._keep_examples else {}
+        kept: dict[str, Any] = {}
+        if self._keep_examples:
+            kept["example"] = np.arange(len(self._examples))
+        if self._by_function:
+            kept["function"] = list(self._groups)
+        kept["questions"] = self._question_counts(self._groups.values())
+        for name in self._present:
+            groups = [self._having(name, own) for own in self._groups.values()]
+            kept[f"{name}_questions"] = self._question_counts(groups)
+        return kept
+
+    def _question_counts(self, groups: Iterable[list[int]]) -> tuple[tuple[str, ...], list[Any]]:
+        """The number of different questions in every group of examples, with its dimensions."""
+        counts = [len({self._examples[i].question for i in own}) for own in groups]
         if not self._by_function:
-            return kept | {"questions": (("seed",), counts)}
-        return kept | {
-            "function": list(self._groups),
-            "questions": (("function", "seed"), [[count] for count in counts]),
-        }
+            return ("seed",), counts
+        return ("function", "seed"), [[count] for count in counts]

@@ -19,6 +19,7 @@ from headatlas.models.edit import Edit
 from headatlas.models.heads.survey import survey
 from headatlas.models.heads.verify import Check, verify
 from headatlas.models.load.fingerprint import fingerprint
+from headatlas.models.run.attention_weights import AttentionReader, reading_attention
 from headatlas.models.run.generating import generate_ids
 from headatlas.models.run.reading import read_heads
 from headatlas.models.run.scoring import TargetScores, score_targets
@@ -148,6 +149,14 @@ class Model:
     def reading(self, reader: Reader) -> AbstractContextManager[None]:
         """Show `reader` the head outputs of everything that runs inside."""
         return self._connection.reading(reader)
+
+    def reading_attention(self, reader: AttentionReader) -> AbstractContextManager[None]:
+        """Show `reader` the attention weights of everything that runs inside, one layer at a time.
+
+        The model runs its own eager attention meanwhile, which gives them; `read_attention` of
+        `models.run.attention_weights` runs rows.
+        """
+        return reading_attention(self, reader)
 
     # -- uses ----------------------------------------------------------------------------------
 

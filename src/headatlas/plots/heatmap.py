@@ -33,6 +33,13 @@ LABELS = {
     "facilitation": "facilitation (G⁻)",
     "interference": "interference (1 − G⁺)",
     "irrelevance": "irrelevance (G⁺ · (1 − G⁻))",
+    "induction": "attention weight on tokens after earlier occurrences",
+    "previous_token": "attention weight on the previous token",
+    "duplicate_token": "attention weight on earlier occurrences",
+    "first_token": "attention weight on the first token",
+    "target_token": "attention weight on the target's token in the prompt",
+    "entropy": "entropy of attention (nats)",
+    "direct_logit": "direct effect on the target's logit",
 }
 EFFECTS = {
     "effect": "change of {quantity}",
@@ -48,7 +55,8 @@ QUANTITIES = {
 }
 """What effects are effects on, by the measure of their map."""
 
-FROM_0_TO_1 = (*SCORES, "gate", "gate_plus", "gate_minus")
+WEIGHTS = ("induction", "previous_token", "duplicate_token", "first_token", "target_token")
+FROM_0_TO_1 = (*SCORES, "gate", "gate_plus", "gate_minus", *WEIGHTS)
 """Variables whose scale is the same in all figures."""
 
 SHORTEST = 24

@@ -25,8 +25,8 @@ def list_models() -> dict[str, str]:
 def list_methods() -> dict[str, str]:
     """The methods by name, with what each does.
 
-    >>> sorted(list_methods())
-    ['ablation', 'attribution', 'contrast', 'gating', 'knockout', 'patching', 'probing']
+    >>> list(list_methods())[:3]
+    ['ablation', 'patching', 'attribution']
     """
     from headatlas.methods import METHODS
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 COARSEST = 0.1
 
+NOT_SUPPORTED = (RuntimeError, TypeError, ValueError, AttributeError, IndexError, KeyError)
+"""What a model raises that does not support a shortcut; it is then not used."""
+
 
 def relative_gap(values: Tensor, reference: Tensor) -> float:
     """Largest difference, relative to the largest reference value; infinite if any is NaN."""

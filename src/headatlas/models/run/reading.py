@@ -48,7 +48,7 @@ def read_heads(
     wanted = _wanted(model, rows, positions, edit)
     width = max(len(row_positions) for row_positions in wanted)
     out = torch.full((len(rows), len(layers), len(heads), width, spec.d_head), float("nan"))
-    for group in _groups(rows):
+    for group in groups_by_length(rows):
         with model.editing_rows(edit, group):
             slots = _Slots.of(group, wanted)
             _run_group(model, [rows[i] for i in group], slots, layers, heads, out)
@@ -70,7 +70,7 @@ def read_heads_and_stream(
     layers, heads = list(range(spec.n_layers)), list(range(spec.n_heads))
     out = torch.full((len(rows), len(layers), len(heads), width, spec.d_head), float("nan"))
     parts: list[_StreamPart] = []
-    for group in _groups(rows):
+    for group in groups_by_length(rows):
         with model.editing_rows(edit, group):
             slots = _Slots.of(group, wanted)
             _run_group(model, [rows[i] for i in group], slots, layers, heads, out, parts)
@@ -205,7 +205,8 @@ def _absolute(row: Sequence[int], positions: Sequence[int] | None) -> list[int]:
     return [position % len(row) for position in positions]
 
 
-def _groups(rows: Sequence[Sequence[int]]) -> list[list[int]]:
+def groups_by_length(rows: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Numbers of the rows that run together, shortest first, in passes of bounded size."""
     groups: list[list[int]] = [[]]
     for index in sorted(range(len(rows)), key=lambda i: len(rows[i])):
         if groups[-1] and min(len(rows[index]), CHUNK) * (len(groups[-1]) + 1) > TOKENS_PER_PASS:

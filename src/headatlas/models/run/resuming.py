@@ -41,7 +41,7 @@ class KeptStream:
 
                 def keep(module: nn.Module, args: Any, kwargs: Any, number: int = number) -> None:
                     nonlocal stride
-                    state = _state(args, kwargs)
+                    state = block_input(args, kwargs)
                     if number == 0 and state is not None:
                         total = state.numel() * state.element_size() * len(self._blocks)
                         stride = max(1, -(-total // max(1, self._share)))
@@ -82,7 +82,8 @@ class KeptStream:
             yield
 
 
-def _state(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
+def block_input(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
+    """The residual stream among the arguments of a block."""
     state = args[0] if args else kwargs.get("hidden_states")
     return state if isinstance(state, torch.Tensor) else None
 
@@ -92,7 +93,7 @@ def _left_out(block: nn.Module, further_outputs: tuple[Any, ...] | None) -> Iter
     """Make a block return its input unchanged, in the format of its usual output."""
 
     def forward(*args: Any, **kwargs: Any) -> Any:
-        state = _state(args, kwargs)
+        state = block_input(args, kwargs)
         return state if further_outputs is None else (state, *further_outputs)
 
     before = vars(block).get("forward")  # accelerate puts one there

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from headatlas.models.edit import Edit
-from headatlas.models.heads.closeness import COARSEST, relative_gap, tolerance
+from headatlas.models.heads.closeness import COARSEST, NOT_SUPPORTED, relative_gap, tolerance
 from headatlas.models.heads.watch import probe_tokens
 from headatlas.models.run.packing import longest_packable
 from headatlas.models.run.sweep import Sweep, SweepPlan
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 GRADIENT_ROUNDING = 16
 """How much larger the rounding error of a gradient may be than that of a pass: it comes back
 through all layers. A cache or a mask that is not obeyed is off by a thousand times that."""
-
-
-NOT_SUPPORTED = (RuntimeError, TypeError, ValueError, AttributeError, IndexError, KeyError)
-"""What a model raises that does not support a shortcut; it is then not used."""
 
 PROBE_LENGTH = 9
 """Tokens of the rows that shortcuts are tried on."""

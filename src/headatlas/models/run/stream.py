@@ -70,6 +70,12 @@ def blocks_of(model: Model) -> list[nn.Module]:
     return []
 
 
+def block_number(model: Model, path: str) -> int | None:
+    """The number of the block that an attention module is part of; `None` if it is in none."""
+    found = _container(model, path)
+    return found[1] if found and list(found[0]) == blocks_of(model) else None
+
+
 def first_block(model: Model, layers: Sequence[int]) -> int:
     """The number of the first block that any of these layers' heads are used in; 0 if unknown."""
     numbers = []
