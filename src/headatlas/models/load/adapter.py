@@ -21,9 +21,9 @@ WEIGHTS = "adapter_model.safetensors"
 def export_adapter(model: Model, gate: Tensor, folder: str | Path) -> Path:
     """Save gates (layer × head) as an (IA)³ adapter for stock `peft`, which is not needed here.
 
-    (IA)³ (Liu et al., arXiv 2205.05638) multiplies activations by learned vectors. At the input x of
-    the output projection W, as for peft's `feedforward_modules`, that is W·(l ⊙ x); with l = g_h at
-    the columns of head h it is the head gate with zero replacement, z_h ← g_h·z_h. The folder
+    (IA)³ (Liu et al., arXiv 2205.05638) multiplies activations by learned vectors. At the input x
+    of the output projection W, as in peft's `feedforward_modules`, that is W·(l ⊙ x); with l = g_h
+    at the columns of head h it is the head gate with zero replacement, z_h ← g_h·z_h. The folder
     appears whole or not at all; numbers are float32.
 
     >>> import tempfile, torch

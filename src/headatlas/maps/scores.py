@@ -1,0 +1,134 @@
+"""The scores of a map's heads as files for other programs.
+
+| suffix | holds | for |
+|---|---|---|
+| `.json` | one score per head, as a circuit file of EAP-IG | EAP-IG, MIB, any script |
+| `.csv` | one row per head: score, interval, p-value | tables |
+| `.safetensors` | every variable of the map, with all its axes | arrays |
+
+Scores are those that the map is ranked by (`maps.ranking`): larger means more important. Heads that
+do not exist are left out, and are NaN in `.safetensors`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from headatlas.atomic import replacing, write_text
+from headatlas.errors import MapError
+from headatlas.maps.ranking import ranked_table, ranking_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from headatlas.maps.map import Map
+
+
+def save_scores(
+    head_map: Map, path: str | Path, *, function: str | None = None, **cfg: Any
+) -> Path:
+    """Write the scores of a map's heads; the suffix chooses the format, see `maps.scores`.
+
+    `function` takes those of one function. `cfg` goes into a `.json` file: EAP-IG needs `d_model`
+    and `parallel_attn_mlp` of the model, which a map does not know. The file appears whole or not
+    at all.
+    """
+    path = Path(path)
+    if path.suffix not in _WRITERS:
+        raise MapError(
+            f"scores cannot be written as '{path.name}': end its name in {', '.join(_WRITERS)}."
+        )
+    if cfg and path.suffix != ".json":
+        raise MapError(f"{', '.join(cfg)} belongs into a .json file, not into '{path.name}'.")
+    if function is not None:
+        have = [str(name) for name in head_map.data.get("function", xr.DataArray([])).to_numpy()]
+        if function not in have:
+            raise MapError(
+                f"no function '{function}' in this map: it has {', '.join(have) or 'none'}."
+            )
+    return _WRITERS[path.suffix](head_map, path, function, cfg)
+
+
+def circuit(head_map: Map, function: str | None = None, **cfg: Any) -> dict[str, Any]:
+    """The scores as EAP-IG's `Graph.to_json` writes a graph whose nodes are scored.
+
+    It is the format of `src/eap/graph.py` in hannamw/EAP-IG at commit 8fd10d9, the code behind the
+    circuit track of MIB (Mueller et al., arXiv 2504.13151): `cfg`, `nodes` and `edges`, with heads
+    named `a{layer}.h{head}`. Left out is what a map of heads does not have: the
+    edges (none are listed), and the nodes `input`, `m{layer}` and `logits`. `Graph.from_json` gives
+    unlisted nodes the score NaN, which `apply_topn(level="node")` always keeps. `in_graph` is false
+    everywhere, since no circuit is chosen yet. Scores are signed: take `apply_topn` with
+    `absolute=False`. `Graph.from_json` needs `d_model` and `parallel_attn_mlp` in `cfg`.
+
+    `scores` repeats the scores by name alone; it, `score` and `provenance` are additions, which
+    EAP-IG does not look at.
+    """
+    table = _table(head_map, function)
+    if "function" in table and table["function"].nunique() > 1:
+        have = ", ".join(table["function"].unique())
+        raise MapError(f"a .json file has one score per head: choose a function from {have}.")
+    scores = {
+        row.name: float(row.score)
+        for row in table.sort_values(["layer", "head"])[["name", "score"]].itertuples(index=False)
+    }
+    sizes = head_map.data.sizes
+    return {
+        "cfg": {"n_layers": sizes["layer"], "n_heads": sizes["head"], **cfg},
+        "nodes": {name: {"in_graph": False, "score": score} for name, score in scores.items()},
+        "edges": {},
+        "scores": scores,
+        "score": ranking_of(head_map).score,
+        "provenance": dict(head_map.provenance) | ({"function": function} if function else {}),
+    }
+
+
+def _table(head_map: Map, function: str | None) -> pd.DataFrame:
+    """The ranked table with the names of heads and their key/value heads."""
+    table = ranked_table(head_map)
+    names = [f"a{layer}.h{head}" for layer, head in zip(table["layer"], table["head"], strict=True)]
+    table.insert(table.columns.get_loc("head") + 1, "name", names)
+    if "kv_group" in head_map.data.coords:
+        places = {dim: xr.DataArray(table[dim].to_numpy(), dims="row") for dim in ("layer", "head")}
+        groups = head_map["kv_group"].sel(places).to_numpy().astype(int)
+        table.insert(table.columns.get_loc("name") + 1, "kv_group", groups)
+    return table if function is None else table[table["function"] == function]
+
+
+def _write_json(head_map: Map, path: Path, function: str | None, cfg: dict[str, Any]) -> Path:
+    return write_text(path, json.dumps(circuit(head_map, function, **cfg), ensure_ascii=False))
+
+
+def _write_csv(head_map: Map, path: Path, function: str | None, cfg: dict[str, Any]) -> Path:
+    return write_text(path, _table(head_map, function).to_csv(index=False))
+
+
+def _write_safetensors(
+    head_map: Map, path: Path, function: str | None, cfg: dict[str, Any]
+) -> Path:
+    """All variables by name, layer × head last; dimensions, labels and provenance as JSON."""
+    from safetensors.numpy import save_file
+
+    data = head_map.data if function is None else head_map.sel(function=[function]).data
+    tensors = {str(name): np.ascontiguousarray(data[name].to_numpy()) for name in data.data_vars}
+    described = {
+        "dims": {name: list(data[name].dims) for name in tensors},
+        "labels": {str(dim): data[dim].to_numpy().tolist() for dim in data.dims},
+        "provenance": dict(head_map.provenance),
+    }
+    metadata = {key: json.dumps(value, ensure_ascii=False) for key, value in described.items()}
+    with replacing(path) as temporary:
+        save_file(tensors, temporary, metadata)
+    return path
+
+
+_WRITERS: dict[str, Callable[[Map, Path, str | None, dict[str, Any]], Path]] = {
+    ".json": _write_json,
+    ".csv": _write_csv,
+    ".safetensors": _write_safetensors,
+}
