@@ -60,7 +60,7 @@ def scores(
         cfg = {"d_model": d_model, "parallel_attn_mlp": parallel_attn_mlp}
     elif parallel_attn_mlp:
         raise ha.HeadAtlasError("--parallel-attn-mlp says something only together with --d-model.")
-    path = maps[0].save_scores(out, function=function, **cfg)
+    path = maps[0].save_scores(out, function=function, cfg=cfg)
     if path.suffix == ".json" and not cfg:
-        note("EAP-IG reads this file once it knows the model's hidden size: add --d-model.")
+        note("EAP-IG cannot load this file without the model's hidden size: add --d-model.")
     name_files([path])

@@ -13,7 +13,7 @@ do not exist are left out, and are NaN in `.safetensors`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,14 +30,21 @@ if TYPE_CHECKING:
     from headatlas.maps.map import Map
 
 
+Cfg = Mapping[str, Any]
+
+
 def save_scores(
-    head_map: Map, path: str | Path, *, function: str | None = None, **cfg: Any
+    head_map: Map, path: str | Path, *, function: str | None = None, cfg: Cfg | None = None
 ) -> Path:
     """Write the scores of a map's heads; the suffix chooses the format, see `maps.scores`.
 
-    `function` takes those of one function. `cfg` goes into a `.json` file: EAP-IG needs `d_model`
-    and `parallel_attn_mlp` of the model, which a map does not know. The file appears whole or not
-    at all.
+    `function` takes those of one function. `cfg` is written into a `.json` file: EAP-IG needs the
+    model's `d_model` and `parallel_attn_mlp`, which a map does not know. The file appears whole or
+    not at all.
+
+    >>> head_map = load_map("atlas/maps/gpt2.ioi.ablation-848d5fa3.nc")  # doctest: +SKIP
+    >>> cfg = {"d_model": 768, "parallel_attn_mlp": False}
+    >>> save_scores(head_map, "ioi.json", cfg=cfg)  # doctest: +SKIP
     """
     path = Path(path)
     if path.suffix not in _WRITERS:
@@ -45,30 +52,34 @@ def save_scores(
             f"scores cannot be written as '{path.name}': end its name in {', '.join(_WRITERS)}."
         )
     if cfg and path.suffix != ".json":
-        raise MapError(f"{', '.join(cfg)} belongs into a .json file, not into '{path.name}'.")
+        raise MapError(f"{', '.join(cfg)} can only be written into a .json file, not {path.name}.")
     if function is not None:
         have = [str(name) for name in head_map.data.get("function", xr.DataArray([])).to_numpy()]
         if function not in have:
             raise MapError(
                 f"no function '{function}' in this map: it has {', '.join(have) or 'none'}."
             )
-    return _WRITERS[path.suffix](head_map, path, function, cfg)
+    return _WRITERS[path.suffix](head_map, path, function, cfg or {})
 
 
-def circuit(head_map: Map, function: str | None = None, **cfg: Any) -> dict[str, Any]:
+def circuit(head_map: Map, function: str | None, cfg: Cfg) -> dict[str, Any]:
     """The scores as EAP-IG's `Graph.to_json` writes a graph whose nodes are scored.
 
     It is the format of `src/eap/graph.py` in hannamw/EAP-IG at commit 8fd10d9, the code behind the
     circuit track of MIB (Mueller et al., arXiv 2504.13151): `cfg`, `nodes` and `edges`, with heads
-    named `a{layer}.h{head}`. Left out is what a map of heads does not have: the
-    edges (none are listed), and the nodes `input`, `m{layer}` and `logits`. `Graph.from_json` gives
-    unlisted nodes the score NaN, which `apply_topn(level="node")` always keeps. `in_graph` is false
-    everywhere, since no circuit is chosen yet. Scores are signed: take `apply_topn` with
-    `absolute=False`. `Graph.from_json` needs `d_model` and `parallel_attn_mlp` in `cfg`.
+    named `a{layer}.h{head}`. Left out is what a map of heads does not have: all edges, and the
+    nodes `input`, `m{layer}` and `logits`. `Graph.from_json` gives unlisted nodes the score NaN,
+    which `apply_topn(level="node")` always keeps. `in_graph` is false everywhere, since no circuit
+    is chosen yet. Scores are signed: call `apply_topn` with `absolute=False`. `Graph.from_json`
+    needs `d_model` and `parallel_attn_mlp` in `cfg`.
 
     `scores` repeats the scores by name alone; it, `score` and `provenance` are additions, which
     EAP-IG does not look at.
     """
+    data = head_map.data
+    for dim in ("layer", "head"):
+        if data[dim].to_numpy().tolist() != list(range(data.sizes[dim])):
+            raise MapError(f"a .json file is written from a whole map, and this one lacks a {dim}.")
     table = _table(head_map, function)
     if "function" in table and table["function"].nunique() > 1:
         have = ", ".join(table["function"].unique())
@@ -77,9 +88,8 @@ def circuit(head_map: Map, function: str | None = None, **cfg: Any) -> dict[str,
         row.name: float(row.score)
         for row in table.sort_values(["layer", "head"])[["name", "score"]].itertuples(index=False)
     }
-    sizes = head_map.data.sizes
     return {
-        "cfg": {"n_layers": sizes["layer"], "n_heads": sizes["head"], **cfg},
+        "cfg": {"n_layers": data.sizes["layer"], "n_heads": data.sizes["head"], **cfg},
         "nodes": {name: {"in_graph": False, "score": score} for name, score in scores.items()},
         "edges": {},
         "scores": scores,
@@ -100,17 +110,15 @@ def _table(head_map: Map, function: str | None) -> pd.DataFrame:
     return table if function is None else table[table["function"] == function]
 
 
-def _write_json(head_map: Map, path: Path, function: str | None, cfg: dict[str, Any]) -> Path:
-    return write_text(path, json.dumps(circuit(head_map, function, **cfg), ensure_ascii=False))
+def _write_json(head_map: Map, path: Path, function: str | None, cfg: Cfg) -> Path:
+    return write_text(path, json.dumps(circuit(head_map, function, cfg), ensure_ascii=False))
 
 
-def _write_csv(head_map: Map, path: Path, function: str | None, cfg: dict[str, Any]) -> Path:
+def _write_csv(head_map: Map, path: Path, function: str | None, cfg: Cfg) -> Path:
     return write_text(path, _table(head_map, function).to_csv(index=False))
 
 
-def _write_safetensors(
-    head_map: Map, path: Path, function: str | None, cfg: dict[str, Any]
-) -> Path:
+def _write_safetensors(head_map: Map, path: Path, function: str | None, cfg: Cfg) -> Path:
     """All variables by name, layer × head last; dimensions, labels and provenance as JSON."""
     from safetensors.numpy import save_file
 
@@ -127,7 +135,7 @@ def _write_safetensors(
     return path
 
 
-_WRITERS: dict[str, Callable[[Map, Path, str | None, dict[str, Any]], Path]] = {
+_WRITERS: dict[str, Callable[[Map, Path, str | None, Cfg], Path]] = {
     ".json": _write_json,
     ".csv": _write_csv,
     ".safetensors": _write_safetensors,

@@ -1,4 +1,4 @@
-"""Learned gates as a checkpoint or adapter: which seed, what it does on test questions, its card."""
+"""Learned gates as a checkpoint or adapter: which seed, what it does on test questions, a card."""
 
 from __future__ import annotations
 
