@@ -111,7 +111,7 @@ def _table(head_map: Map, function: str | None) -> pd.DataFrame:
 
 
 def _write_json(head_map: Map, path: Path, function: str | None, cfg: Cfg) -> Path:
-    return write_text(path, json.dumps(circuit(head_map, function, cfg), ensure_ascii=False))
+    return write_text(path, _json(circuit(head_map, function, cfg)))
 
 
 def _write_csv(head_map: Map, path: Path, function: str | None, cfg: Cfg) -> Path:
@@ -119,7 +119,11 @@ def _write_csv(head_map: Map, path: Path, function: str | None, cfg: Cfg) -> Pat
 
 
 def _write_safetensors(head_map: Map, path: Path, function: str | None, cfg: Cfg) -> Path:
-    """All variables by name, layer × head last; dimensions, labels and provenance as JSON."""
+    """All variables by name, layer × head last.
+
+    The metadata has one key, as safetensors writes several in any order: `headatlas`, a JSON object
+    of every variable's `dims`, every dimension's `labels`, and the `provenance`.
+    """
     from safetensors.numpy import save_file
 
     data = head_map.data if function is None else head_map.sel(function=[function]).data
@@ -129,10 +133,22 @@ def _write_safetensors(head_map: Map, path: Path, function: str | None, cfg: Cfg
         "labels": {str(dim): data[dim].to_numpy().tolist() for dim in data.dims},
         "provenance": dict(head_map.provenance),
     }
-    metadata = {key: json.dumps(value, ensure_ascii=False) for key, value in described.items()}
     with replacing(path) as temporary:
-        save_file(tensors, temporary, metadata)
+        save_file(tensors, temporary, {"headatlas": _json(described)})
     return path
+
+
+def _json(content: Any) -> str:
+    """JSON for strict readers: what is not a number (NaN, ∞) is null."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {key: plain(part) for key, part in value.items()}
+        if isinstance(value, list | tuple):
+            return [plain(part) for part in value]
+        return None if isinstance(value, float) and not np.isfinite(value) else value
+
+    return json.dumps(plain(content), ensure_ascii=False, allow_nan=False)
 
 
 _WRITERS: dict[str, Callable[[Map, Path, str | None, Cfg], Path]] = {
