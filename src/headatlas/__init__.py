@@ -16,6 +16,7 @@ from headatlas.errors import DivergedError, HeadAtlasError, TaskError
 if TYPE_CHECKING:
     from headatlas.checks.results import (
         ContrastCheck,
+        Faithfulness,
         FunctionCheck,
         GatingCheck,
         ProbeReport,
@@ -52,6 +53,7 @@ _HOMES = {
     "ContrastCheck": "checks.results",
     "Edit": "models.edit",
     "Example": "tasks",
+    "Faithfulness": "checks.results",
     "FileReport": "tasks",
     "FunctionCheck": "checks.results",
     "Gating": "methods",
@@ -98,6 +100,7 @@ __all__ = [
     "DivergedError",
     "Edit",
     "Example",
+    "Faithfulness",
     "FileReport",
     "FunctionCheck",
     "Gating",
