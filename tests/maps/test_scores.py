@@ -58,6 +58,7 @@ def test_a_circuit_file_has_a_score_per_head_that_exists(tmp_path):
     assert content["score"] == "fall of log P when removed (nats per token)"
     assert content["provenance"]["method"] == "ablation"
     assert list(content["nodes"]) == ["a0.h0", "a0.h1", "a1.h0"]
+    assert content["missing"] == ["a1.h1"]
 
 
 @pytest.mark.parametrize(
@@ -95,6 +96,47 @@ def test_tensors_have_all_axes_and_say_what_they_are(tmp_path):
     assert facts["dims"]["effect"] == ["seed", "layer", "head"]
     assert facts["labels"]["seed"] == [0, 1]
     assert facts["provenance"] == dict(head_map.provenance)
+
+
+EXTREME = np.array([[[-1.7e308, 5e-324, -0.1], [np.nan, 1e-300, 0.0]]])  # seed layer head
+
+
+def test_extreme_scores_come_back_bit_for_bit_and_missing_ones_are_named(tmp_path):
+    wanted = {"a0.h0": 1.7e308, "a0.h1": -5e-324, "a0.h2": 0.1, "a1.h1": -1e-300, "a1.h2": 0.0}
+    head_map = effects(EXTREME, questions=1)
+    content = read_json(head_map.save_scores(tmp_path / "s.json"))
+    assert content["scores"] == wanted
+    assert {name: node["score"] for name, node in content["nodes"].items()} == wanted
+    assert content["missing"] == ["a1.h0"]
+    rows = read_csv(head_map.save_scores(tmp_path / "s.csv"))
+    assert {row["name"]: float(row["score"]) for row in rows} == wanted
+    with safe_open(head_map.save_scores(tmp_path / "s.safetensors"), "numpy") as file:
+        assert file.get_tensor("effect").tobytes() == EXTREME.tobytes()
+
+
+def test_a_head_that_some_seeds_lack_has_the_mean_of_the_others(tmp_path):
+    head_map = effects([[[np.nan, -1.0]], [[-3.0, -2.0]]])
+    scores = read_json(head_map.save_scores(tmp_path / "s.json"))["scores"]
+    assert scores == {"a0.h0": 3.0, "a0.h1": 1.5}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [[[0.1, -np.inf]], [[0.1, 0.2]]],
+        [[[0.1, np.inf]], [[0.1, -np.inf]]],
+        [[[0.1, 1.7e308]], [[0.1, 1.7e308]]],
+    ],
+    ids=["in one seed", "of both signs", "mean overflows"],
+)
+@pytest.mark.parametrize("suffix", ["json", "csv"])
+def test_an_infinite_score_is_refused_rather_than_left_out(values, suffix, tmp_path):
+    head_map = effects(values)
+    with pytest.raises(MapError, match=r"of 1 heads are infinite, first of a0.h1: write .safeten"):
+        head_map.save_scores(tmp_path / f"s.{suffix}")
+    assert not list(tmp_path.iterdir())
+    with safe_open(head_map.save_scores(tmp_path / "s.safetensors"), "numpy") as file:
+        np.testing.assert_array_equal(file.get_tensor("effect"), values)
 
 
 def test_functions_are_rows_axes_or_one_at_a_time(tmp_path):

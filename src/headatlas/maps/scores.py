@@ -6,8 +6,11 @@
 | `.csv` | one row per head: score, interval, p-value | tables |
 | `.safetensors` | every variable of the map, with all its axes | arrays |
 
-Scores are those that the map is ranked by (`maps.ranking`): larger means more important. Heads that
-do not exist are left out, and are NaN in `.safetensors`.
+Scores are those that the map is ranked by (`maps.ranking`): larger means more important. Every
+finite score is written with all its digits. A head without a score (NaN), because it does not exist
+or was not measured, has no row in `.csv`, and is listed under `missing` in `.json`. An infinite
+score has no place among finite ones: it raises. `.safetensors` has the map's own numbers as they
+are, NaN and infinite ones too.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ import xarray as xr
 
 from headatlas.atomic import replacing, write_text
 from headatlas.errors import MapError
+from headatlas.maps.importance import importance_of
+from headatlas.maps.order import heads_by
 from headatlas.maps.ranking import ranked_table, ranking_of
 
 if TYPE_CHECKING:
@@ -73,8 +78,8 @@ def circuit(head_map: Map, function: str | None, cfg: Cfg) -> dict[str, Any]:
     is chosen yet. Scores are signed: call `apply_topn` with `absolute=False`. `Graph.from_json`
     needs `d_model` and `parallel_attn_mlp` in `cfg`.
 
-    `scores` repeats the scores by name alone; it, `score` and `provenance` are additions, which
-    EAP-IG does not look at.
+    `scores` repeats the scores by name alone, and `missing` names the heads without one; they,
+    `score` and `provenance` are additions, which EAP-IG does not look at.
     """
     data = head_map.data
     for dim in ("layer", "head"):
@@ -88,20 +93,45 @@ def circuit(head_map: Map, function: str | None, cfg: Cfg) -> dict[str, Any]:
         row.name: float(row.score)
         for row in table.sort_values(["layer", "head"])[["name", "score"]].itertuples(index=False)
     }
+    names = [_name(layer, head) for layer in data["layer"].values for head in data["head"].values]
     return {
         "cfg": {"n_layers": data.sizes["layer"], "n_heads": data.sizes["head"], **cfg},
         "nodes": {name: {"in_graph": False, "score": score} for name, score in scores.items()},
         "edges": {},
         "scores": scores,
+        "missing": [name for name in names if name not in scores],
         "score": ranking_of(head_map).score,
         "provenance": dict(head_map.provenance) | ({"function": function} if function else {}),
     }
 
 
+def _name(layer: int, head: int) -> str:
+    """What EAP-IG calls a head."""
+    return f"a{layer}.h{head}"
+
+
+def _check_finite(head_map: Map) -> None:
+    """Raise if a score is infinite, of any function: the ranked table would leave it out as if it
+    were missing."""
+    values = head_map[importance_of(head_map).variable]
+    infinite = abs(values) == np.inf
+    if "seed" in values.dims:
+        with np.errstate(over="ignore", invalid="ignore"):  # the mean of finite ones may overflow
+            infinite = infinite.any("seed") | (abs(values.mean("seed")) == np.inf)
+    infinite = infinite.any([dim for dim in infinite.dims if dim not in ("layer", "head")])
+    heads = heads_by(infinite.where(infinite))
+    if heads:
+        raise MapError(
+            f"the scores of {len(heads)} heads are infinite, first of {_name(*heads[0])}: write "
+            ".safetensors instead, which has every number as it is."
+        )
+
+
 def _table(head_map: Map, function: str | None) -> pd.DataFrame:
     """The ranked table with the names of heads and their key/value heads."""
+    _check_finite(head_map)
     table = ranked_table(head_map)
-    names = [f"a{layer}.h{head}" for layer, head in zip(table["layer"], table["head"], strict=True)]
+    names = list(map(_name, table["layer"], table["head"]))
     table.insert(table.columns.get_loc("head") + 1, "name", names)
     if "kv_group" in head_map.data.coords:
         places = {dim: xr.DataArray(table[dim].to_numpy(), dims="row") for dim in ("layer", "head")}
