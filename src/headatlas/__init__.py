@@ -24,7 +24,15 @@ if TYPE_CHECKING:
     )
     from headatlas.maps import Comparison, Map, load_map
     from headatlas.maps import compare_maps as agreement
-    from headatlas.methods import Ablation, Attribution, Contrast, Gating, Patching, Probing
+    from headatlas.methods import (
+        Ablation,
+        Attribution,
+        Contrast,
+        Gating,
+        Knockout,
+        Patching,
+        Probing,
+    )
     from headatlas.methods.baseline import Baseline, measure_baseline
     from headatlas.models.edit import Edit
     from headatlas.models.heads.verify import verify
@@ -58,6 +66,7 @@ _HOMES = {
     "FunctionCheck": "checks.results",
     "Gating": "methods",
     "GatingCheck": "checks.results",
+    "Knockout": "methods",
     "Map": "maps",
     "Model": "models.model",
     "Preview": "runs.preview",
@@ -106,6 +115,7 @@ __all__ = [
     "Gating",
     "GatingCheck",
     "HeadAtlasError",
+    "Knockout",
     "Map",
     "Model",
     "Patching",

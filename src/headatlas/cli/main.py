@@ -20,6 +20,7 @@ from headatlas.cli import (
     doctor,
     export,
     gate,
+    knockout,
     listing,
     patch,
     plot,
@@ -46,6 +47,7 @@ app.command("atlas")(grouped(atlas.atlas))
 app.command("ablate")(grouped(ablate.ablate))
 app.command("patch")(grouped(patch.patch))
 app.command("attribute")(grouped(attribute.attribute))
+app.command("knockout")(grouped(knockout.knockout))
 app.command("gate")(grouped(gate.gate))
 app.command("probe")(grouped(probe.probe))
 app.command("contrast")(grouped(contrast.contrast))
@@ -67,7 +69,17 @@ task.command("check")(grouped(task_check.check))
 task.command("baseline")(grouped(task_baseline.baseline))
 app.add_typer(task, name="task", no_args_is_help=True)
 
-RESUMABLE = ("atlas", "ablate", "patch", "attribute", "gate", "contrast", "probe", "check")
+RESUMABLE = (
+    "atlas",
+    "ablate",
+    "patch",
+    "attribute",
+    "knockout",
+    "gate",
+    "contrast",
+    "probe",
+    "check",
+)
 """Commands that keep every finished unit of work."""
 
 INTERRUPTED = 130

@@ -38,6 +38,7 @@ _TOLD: dict[str, dict[str, Any]] = {
     },
     "patching": {"positions": "last", "measure": "logprob", "split": None},
     "attribution": {"replacement": "mean", "measure": "logprob", "split": None},
+    "knockout": {"replacement": "zero", "measure": "logprob", "split": None},
     "gating": {"replacement": "zero"},
 }
 """Settings that a label tells, by method, unless they have this value."""

@@ -13,13 +13,7 @@ from headatlas.methods.heads import as_heads, measured_without, parts_by_layer, 
 from headatlas.methods.measures import Measured, check_measure
 from headatlas.methods.method import Inputs, Part, Report, verified_coordinates
 from headatlas.methods.positions import check_positions, chosen_positions
-from headatlas.methods.replacement import (
-    REMOVALS,
-    check_replacement,
-    replacement_vectors,
-    resampled,
-)
-from headatlas.models.run.sweep import SweepPlan
+from headatlas.methods.replacement import REMOVALS, check_replacement, removal_plan
 from headatlas.tasks import Example, Task
 
 if TYPE_CHECKING:
@@ -113,7 +107,9 @@ class Ablation(ExampleMethod):
         parts = [part] if part is not None else self.parts(model.spec)
         task = task.for_tokenizer(model.tokenizer)
         measured = Measured.of(model, task, self.sample(task, seed), self.measure)
-        sweep = model.sweep(self._plan(model, task, measured, seed))
+        positions = chosen_positions(model, task, measured, self.positions)
+        plan = removal_plan(model, task, measured, self.replacement, seed, positions)
+        sweep = model.sweep(plan)
         plain = measured.values(sweep.plain).cpu().double()  # example
         effects = Effects(
             model.spec,
@@ -134,16 +130,6 @@ class Ablation(ExampleMethod):
             "baseline_value": float(plain.mean()),
         }
         return self.map_of(model, task, seed, effects, facts, coordinates)
-
-    def _plan(self, model: Model, task: Task, measured: Measured, seed: int) -> SweepPlan:
-        rows = measured.rows
-        positions = chosen_positions(model, task, measured, self.positions)
-        if self.replacement == "resample":
-            return SweepPlan(
-                rows, source=resampled(model, task, measured, seed), positions=positions
-            )
-        vectors = replacement_vectors(model, task, self.replacement, seed)
-        return SweepPlan(rows, vectors=vectors, positions=positions)
 
     def _together(self, spec: ModelSpec, head: Head) -> tuple[Head, ...]:
         """The heads that are removed with a head, itself among them."""

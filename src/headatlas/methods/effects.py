@@ -40,6 +40,8 @@ class Effects:
         self._shape = (spec.n_layers, spec.n_heads)
         self._by_function = by_function
         self._values: dict[str, FloatArray] = {}
+        self._measured: dict[str, FloatArray] = {}
+        self._facts: dict[str, FloatArray] = {}
         self._groups = self._grouped()
 
     def _grouped(self) -> dict[str, list[int]]:
@@ -56,9 +58,20 @@ class Effects:
             self._values[variable] = np.full((len(self._examples), *self._shape), np.nan)
         self._values[variable][:, head[0], head[1]] = values
 
-    def add_all(self, variable: str, values: FloatArray) -> None:
-        """The effects of all heads on all examples: example × layer × head."""
+    def add_all(
+        self, variable: str, values: FloatArray, *, measured: FloatArray | None = None
+    ) -> None:
+        """The effects of all heads on all examples: example × layer × head.
+
+        Where they were not `measured` but estimated, no standard error is given.
+        """
         self._values[variable] = values
+        if measured is not None:
+            self._measured[variable] = measured
+
+    def add_fact(self, variable: str, values: FloatArray) -> None:
+        """A number for every head that examples do not differ in: layer × head."""
+        self._facts[variable] = values
 
     def variables(self) -> dict[str, tuple[tuple[str, ...], FloatArray]]:
         """The variables of a map of one seed."""
@@ -70,11 +83,15 @@ class Effects:
             halves = np.moveaxis(halves, 1, 0)  # half function layer head
             if self._by_function:
                 mean, error, halves = mean[:, None], error[:, None], halves[:, :, None]
+            if name in self._measured:
+                error = np.where(self._measured[name], error, np.nan)
             variables[name] = (dims, mean)
             variables[f"{name}_se"] = (dims, error)
             variables[f"{name}_half"] = (("half", *dims), halves)
             if self._keep_examples:
                 variables[f"{name}_example"] = (("example", *dims[-3:]), values[:, None])
+        for name, values in self._facts.items():
+            variables[name] = (dims[-3:], values[None])
         return variables
 
     def _summary(

@@ -11,7 +11,7 @@ from headatlas.errors import HeadAtlasError
 from headatlas.methods.alignment import align_at_ends
 from headatlas.methods.encoding import encode_examples
 from headatlas.models.run.mean_output import MEAN_EXAMPLES, mean_outputs
-from headatlas.models.run.sweep import Source
+from headatlas.models.run.sweep import Source, SweepPlan
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -73,3 +73,19 @@ def resampled(model: Model, task: Task, measured: Measured, seed: int) -> Source
         sources.append(next(different, turned[0][1]))
     chosen = tuple(sources[owner] for owner in measured.owner)
     return Source(chosen, align_at_ends(measured.rows, chosen))
+
+
+def removal_plan(
+    model: Model,
+    task: Task,
+    measured: Measured,
+    replacement: str,
+    seed: int,
+    positions: Sequence[Sequence[int]] | None = None,
+) -> SweepPlan:
+    """How heads are removed from examples: at all positions, or at some of every row."""
+    if replacement == "resample":
+        source = resampled(model, task, measured, seed)
+        return SweepPlan(measured.rows, source=source, positions=positions)
+    vectors = replacement_vectors(model, task, replacement, seed)
+    return SweepPlan(measured.rows, vectors=vectors, positions=positions)

@@ -26,7 +26,7 @@ def list_methods() -> dict[str, str]:
     """The methods by name, with what each does.
 
     >>> sorted(list_methods())
-    ['ablation', 'attribution', 'contrast', 'gating', 'patching', 'probing']
+    ['ablation', 'attribution', 'contrast', 'gating', 'knockout', 'patching', 'probing']
     """
     from headatlas.methods import METHODS
 

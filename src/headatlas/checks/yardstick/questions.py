@@ -11,13 +11,8 @@ import torch
 from headatlas.checks.measure import per_prefix
 from headatlas.errors import TaskError
 from headatlas.methods.measures import Measured
-from headatlas.methods.replacement import (
-    REMOVALS,
-    check_replacement,
-    replacement_vectors,
-    resampled,
-)
-from headatlas.models.run.sweep import Sweep, SweepPlan
+from headatlas.methods.replacement import REMOVALS, check_replacement, removal_plan
+from headatlas.models.run.sweep import Sweep
 from headatlas.stats.arrays import FloatArray
 
 if TYPE_CHECKING:
@@ -90,12 +85,8 @@ class RemovalQuestions:
 
     @cached_property
     def _sweeps(self) -> list[Sweep]:
-        return [Sweep(self._model, self._plan(own)) for own in self._measured]
-
-    def _plan(self, measured: Measured) -> SweepPlan:
         model, task = self._model, self._task
-        if self._replacement == "resample":
-            return SweepPlan(measured.rows, source=resampled(model, task, measured, SEED))
-        return SweepPlan(
-            measured.rows, vectors=replacement_vectors(model, task, self._replacement, SEED)
-        )
+        return [
+            Sweep(model, removal_plan(model, task, own, self._replacement, SEED))
+            for own in self._measured
+        ]
