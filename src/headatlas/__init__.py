@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from headatlas.methods.baseline import Baseline, measure_baseline
     from headatlas.models.edit import Edit
     from headatlas.models.heads.verify import verify
+    from headatlas.models.load.adapter import export_adapter
     from headatlas.models.load.export import export_model
     from headatlas.models.load.loader import load_model
     from headatlas.models.model import Model
@@ -85,6 +86,7 @@ _HOMES = {
     "check_file": "runs.preview",
     "check_format": "plots",
     "estimate": "runs.estimate",
+    "export_adapter": "models.load.adapter",
     "export_model": "models.load.export",
     "list_figures": "runs.listing",
     "list_methods": "runs.listing",
@@ -136,6 +138,7 @@ __all__ = [
     "check_file",
     "check_format",
     "estimate",
+    "export_adapter",
     "export_model",
     "list_figures",
     "list_methods",

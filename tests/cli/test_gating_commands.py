@@ -225,6 +225,49 @@ def test_an_exported_model_gives_the_logits_of_the_gated_one(
     assert head_map.provenance["model_hash"] in card
 
 
+def test_an_exported_adapter_gives_the_logits_of_the_gated_model(
+    headatlas, gated, tasks, tiny_folder, tmp_path
+):
+    from peft import PeftModel
+
+    out, _ = gated
+    words = ("export", out, "--task", tasks[0], "--as", "adapter", "--seed", "1", "--hard")
+    code, printed, error = headatlas(*words, "--out", tmp_path / "adapter")
+    assert code == 0, error
+    assert "untouched" in printed
+    names = sorted(path.name for path in (tmp_path / "adapter").iterdir())
+    assert names == ["README.md", "adapter_config.json", "adapter_model.safetensors"]
+    card = (tmp_path / "adapter" / "README.md").read_text()
+    assert "library_name: peft" in card
+    assert 'PeftModel.from_pretrained(model, "path/to/this/folder")' in card
+    cut = float(re.search(r"Gates are 1 from (\d\.\d\d) on, else 0", card)[1])
+    head_map = load_map(next((out / "maps").glob("tiny.a.gating*.nc")))
+    gate = torch.tensor(head_map["gate_plus"].sel(seed=1).to_numpy() >= cut).float()
+    model = load_model(str(tiny_folder))
+    ids = torch.tensor([[5, 6, 7, 8, 9]])
+    stock = AutoModelForCausalLM.from_pretrained(tiny_folder)
+    with torch.no_grad(), model.editing(Edit(gate=gate)):
+        wanted = model.hf(ids).logits
+        adapted = PeftModel.from_pretrained(stock, tmp_path / "adapter")(ids).logits
+    torch.testing.assert_close(adapted, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_scores_of_a_map_for_other_programs(headatlas, gated, tmp_path):
+    out, _ = gated
+    words = ("scores", out, "--task", "a", "--method", "gating", "--out", tmp_path / "a.json")
+    code, printed, error = headatlas(*words, "--d-model", "32")
+    assert code == 0, error
+    assert str(tmp_path / "a.json") in printed
+    text = (tmp_path / "a.json").read_text()
+    content = json.loads(text, parse_constant=lambda word: pytest.fail(word))
+    sizes = {"n_layers": 3, "n_heads": 4, "d_model": 32, "parallel_attn_mlp": False}
+    assert content["cfg"] == sizes
+    assert len(content["nodes"]) == 12
+    code, _, error = headatlas(*words)
+    assert code == 0
+    assert "note: EAP-IG cannot load this file without the model's hidden size" in error
+
+
 def test_contrast_of_two_tasks(headatlas, tiny_folder, tasks, tmp_path):
     words = ("contrast", "--model", tiny_folder, "--retain", tasks[0], "--forget", tasks[1])
     code, printed, error = headatlas(*words, "--steps", "3", "--batch-size", "2", "--out", tmp_path)
@@ -292,6 +335,12 @@ def test_leave_one_out_learns_from_the_others(headatlas, tiny_folder, tasks, tmp
         ),
         (("export", "{gated}", "--task", "{task}", "--out", "m", "--seed", "9"), "no seed 9 in"),
         (("export", "{gated}", "--task", "{task}", "--out", "{gated}"), "exists already"),
+        (("scores", "{gated}", "--out", "s.csv"), "holds 2 maps: choose one with --map: tiny.a.ga"),
+        (("scores", "{gated}", "--task", "a", "--out", "s.txt"), "cannot be written as 's.txt'"),
+        (
+            ("scores", "{gated}", "--task", "a", "--out", "s.json", "--parallel-attn-mlp"),
+            "only together with --d-model",
+        ),
     ],
 )
 def test_a_users_mistake_gets_a_sentence(headatlas, gated, tasks, words, sentence):

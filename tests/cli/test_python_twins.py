@@ -196,6 +196,23 @@ def test_export(gated, tasks, tmp_path):
     assert f"{exported.held_out[1].loss:.3f}" in printed
 
 
+def test_export_as_an_adapter(gated, tasks, tmp_path):
+    words = ("--task", tasks[0], "--as", "adapter", "--out", tmp_path / "program")
+    gated.run("export", gated.by_program, *words)
+    gated.atlas.export("a.gating", tmp_path / "library", form="adapter", task=tasks[0])
+    program, library = contents(tmp_path / "program"), contents(tmp_path / "library")
+    assert {"adapter_model.safetensors", "adapter_config.json", "README.md"} == set(program)
+    assert program == library
+
+
+@pytest.mark.parametrize("suffix", ["json", "csv", "safetensors"])
+def test_scores(gated, tmp_path, suffix):
+    program, library = tmp_path / f"p.{suffix}", tmp_path / f"l.{suffix}"
+    gated.run("scores", gated.by_program, "--map", "a.gating", "--out", program)
+    gated.atlas.load("a.gating").save_scores(library)
+    assert program.read_bytes() == library.read_bytes()
+
+
 def test_top(gated):
     printed = gated.run("top", gated.by_program, "--method", "gating", "--n", 3)
     (first, _) = gated.atlas.maps(method="gating").values()

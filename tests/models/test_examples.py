@@ -7,7 +7,7 @@ import importlib
 
 import pytest
 
-MODULES = ["edit", "model", "tokens", "heads.verify", "load.export", "load.loader"]
+MODULES = ["edit", "model", "tokens", "heads.verify", "load.adapter", "load.export", "load.loader"]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -188,6 +189,23 @@ def test_the_only_seed_is_exported_without_questions_to_choose_by(atlas, without
     gates = atlas.map(GATING, without_select)
     exported = atlas.export(gates, tmp_path / "model", task=without_select)
     assert exported.seed == 0
+
+
+def test_what_an_adapter_cannot_express_is_known_before_questions_are_asked(
+    atlas, without_select, tmp_path, monkeypatch
+):
+    gates = atlas.map(GATING, without_select, baseline=False)
+    scored = count_calls(monkeypatch, Model, "score")
+    with pytest.raises(ha.HeadAtlasError, match="as 'lora': as checkpoint or adapter"):
+        atlas.export(gates, tmp_path / "model", form="lora", task=without_select)
+    layers = atlas.model.spec.layers
+    shared = replace(layers[0], copies=((layers[1].module, layers[1].projection),))
+    spec = replace(atlas.model.spec, layers=(shared, *layers[2:]))
+    monkeypatch.setattr(atlas.model, "spec", spec)
+    with pytest.raises(ha.HeadAtlasError, match="layer 0 shares its output projection"):
+        atlas.export(gates, tmp_path / "model", form="adapter", task=without_select)
+    assert not scored
+    assert not (tmp_path / "model").exists()
 
 
 def test_what_is_chosen_on_select_questions_needs_some(

@@ -22,11 +22,26 @@ class Which(StrEnum):
     free = "free"
 
 
+class Form(StrEnum):
+    """What the gates are written as."""
+
+    checkpoint = "checkpoint"
+    adapter = "adapter"
+
+
 def export(
     folder: given.Folder,
     *,
     task: Annotated[str, typer.Option("--task", "-t", help="The task whose gates are taken.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="New folder for the model.")],
+    form: Annotated[
+        Form,
+        typer.Option(
+            "--as",
+            help="checkpoint: the whole model, with the gates in its weights; adapter: the gates "
+            "alone, for peft.",
+        ),
+    ] = Form.checkpoint,
     gates: Annotated[
         Which,
         typer.Option(
@@ -45,15 +60,17 @@ def export(
     model: given.StoredModelOptions,
     files: given.FileOptions,
 ) -> None:
-    """Fold learned gates into the weights of a checkpoint.
+    """Write learned gates as a checkpoint, or as an adapter for peft.
 
-    Any loader runs it. Its model card says what was done, and what the gates do to the task on test
+    Any loader runs the checkpoint; the adapter is a small file, put on top of the untouched model
+    by peft (IA³). The model card says what was done, and what the gates do to the task on test
     questions that were used neither by the fits nor to choose the seed.
 
     \b
     Examples:
       headatlas export atlas --task math --gates plus --out math-model
       headatlas export atlas --task math --gates minus --hard --out small-math-model
+      headatlas export atlas --task math --as adapter --out math-adapter
     """
     subject = files.load(task, model.download)
     with model.atlas(folder) as atlas:
@@ -66,7 +83,15 @@ def export(
                 f"{folder} holds {len(maps)} gating maps of '{subject.name}': choose one with "
                 f"--map from {', '.join(head_map.name for head_map in maps)}."
             )
-        exported = atlas.export(maps[0], out, gates=gates.value, hard=hard, seed=seed, task=subject)
+        exported = atlas.export(
+            maps[0],
+            out,
+            form=form.value,
+            gates=gates.value,
+            hard=hard,
+            seed=seed,
+            task=subject,
+        )
     show_held_out(str(maps[0].provenance["task"]), exported.held_out)
     for row in exported.held_out:
         if row.thresholds:

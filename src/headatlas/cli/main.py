@@ -26,6 +26,7 @@ from headatlas.cli import (
     patch,
     plot,
     probe,
+    scores,
     task_baseline,
     task_check,
     task_show,
@@ -58,6 +59,7 @@ app.command("top")(grouped(top.top))
 app.command("check")(grouped(check.check))
 app.command("compare")(grouped(compare.compare))
 app.command("plot")(grouped(plot.plot))
+app.command("scores")(grouped(scores.scores))
 app.command("export")(grouped(export.export))
 app.command("doctor")(grouped(doctor.doctor))
 app.command("list")(grouped(listing.list_things))

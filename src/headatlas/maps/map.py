@@ -197,6 +197,15 @@ class Map:
 
         return save_map(self, path)
 
+    def save_scores(
+        self, path: str | Path, *, function: str | None = None, cfg: Mapping[str, Any] | None = None
+    ) -> Path:
+        """Write every head's score for other programs: `.json` (EAP-IG, MIB), `.csv` or
+        `.safetensors`; see `maps.scores`."""
+        from headatlas.maps.scores import save_scores
+
+        return save_scores(self, path, function=function, cfg=cfg)
+
     def __repr__(self) -> str:
         facts = self.provenance
         sizes = ", ".join(f"{name}: {size}" for name, size in self.data.sizes.items())

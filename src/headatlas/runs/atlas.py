@@ -333,20 +333,25 @@ class Atlas:
         head_map: Map | str,
         folder: str | Path,
         *,
+        form: str = "checkpoint",
         gates: str = "plus",
         hard: bool = False,
         seed: int | None = None,
         task: TaskLike | None = None,
     ) -> exporting.Exported:
-        """Fold learned gates into the weights: an ordinary checkpoint that any loader runs.
+        """Learned gates as a model that others can load.
 
+        `form` is `checkpoint`, with the gates folded into the weights, which any loader runs; or
+        `adapter`, a small file that `peft` puts on top of the untouched model.
         `gates` are `plus`, `minus` or `free`; `hard` cuts them to 0 or 1 at the threshold that is
         best on the `select` questions. Without a `seed`, the one with the lowest loss on the
         `select` questions is taken.
         """
         head_map = self._map(head_map)
         given = None if task is None else self._task(task)
-        exporting.check_export(head_map, folder, gates=gates, hard=hard, seed=seed, task=given)
+        exporting.check_export(
+            head_map, folder, form=form, gates=gates, hard=hard, seed=seed, task=given
+        )
         model = self.model_of(head_map)
         own_task = self.task_of(head_map, given)
         return exporting.export_gates(
@@ -354,6 +359,7 @@ class Atlas:
             own_task,
             head_map,
             folder,
+            form=form,
             gates=gates,
             hard=hard,
             seed=seed,

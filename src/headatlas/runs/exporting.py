@@ -1,4 +1,4 @@
-"""Learned gates as a checkpoint: which seed, what it does on test questions, and its model card."""
+"""Learned gates as a checkpoint or adapter: which seed, what it does on test questions, a card."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from headatlas.checks.results.gating import HeldOut
 from headatlas.errors import HeadAtlasError
 from headatlas.maps.convergence import SYMBOLS
 from headatlas.maps.roles import is_gating
+from headatlas.models.load.adapter import check_adapter, export_adapter
 from headatlas.models.load.export import check_new_folder, export_model
 from headatlas.runs.model_card import write_card
 from headatlas.runs.progress import Callback, tracked
@@ -23,12 +24,14 @@ if TYPE_CHECKING:
     from headatlas.tasks import Task
 
 TEST_QUESTIONS = 64
+WRITERS = {"checkpoint": export_model, "adapter": export_adapter}
+"""What gates are written as, by the name of the form."""
 
 
 @dataclass(frozen=True)
 class Exported:
-    """An exported model: its folder and model card, the seed whose gates it has, and what they do
-    to the task on test questions (the untouched model, then the gated one)."""
+    """An exported model or adapter: its folder and model card, the seed whose gates it has, and
+    what they do to the task on test questions (the untouched model, then the gated one)."""
 
     folder: Path
     card: Path
@@ -40,6 +43,7 @@ def check_export(
     head_map: Map,
     folder: str | Path,
     *,
+    form: str,
     gates: str,
     hard: bool,
     seed: int | None,
@@ -54,6 +58,8 @@ def check_export(
     if not is_gating(head_map):
         method = head_map.provenance.get("method", "another method")
         raise HeadAtlasError(f"only gating maps can be exported, and this is a map of {method}.")
+    if form not in WRITERS:
+        raise HeadAtlasError(f"gates cannot be exported as '{form}': as {' or '.join(WRITERS)}.")
     if gates not in SYMBOLS:
         raise HeadAtlasError(f"no gates '{gates}': there are {', '.join(SYMBOLS)}.")
     if head_map.provenance["settings"]["replacement"] != "zero":
@@ -84,15 +90,19 @@ def export_gates(
     head_map: Map,
     folder: str | Path,
     *,
+    form: str,
     gates: str,
     hard: bool,
     seed: int | None,
     progress: Callback | None,
 ) -> Exported:
-    """Fold the gates of one seed into the weights; without a seed, of the best one on `select`.
+    """Write the gates of one seed, folded into the weights or as an adapter; without a seed, of the
+    best one on `select`.
 
     Hard gates are cut at the threshold that is best on `select`.
     """
+    if form == "adapter":
+        check_adapter(model)
     name = SYMBOLS[gates] + (HARD if hard else "")
     seeds = seeds_of(head_map)
     how = "as requested"
@@ -107,6 +117,6 @@ def export_gates(
         rows = held_out(model, task, chosen, names=(name,), limit=TEST_QUESTIONS, report=step)
     with tracked(progress, f"writing {folder}"):
         (threshold,) = rows[-1].thresholds if hard else (0.5,)
-        path = export_model(model, gate_matrix(head_map, name, seed, threshold), folder)
-        card = write_card(path, chosen, name, f"{seed} ({how})", rows)
+        path = WRITERS[form](model, gate_matrix(head_map, name, seed, threshold), folder)
+        card = write_card(path, chosen, name, f"{seed} ({how})", rows, form)
     return Exported(path, card, seed, rows)

