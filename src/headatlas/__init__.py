@@ -16,6 +16,7 @@ from headatlas.errors import DivergedError, HeadAtlasError, TaskError
 if TYPE_CHECKING:
     from headatlas.checks.results import (
         ContrastCheck,
+        Faithfulness,
         FunctionCheck,
         GatingCheck,
         ProbeReport,
@@ -51,6 +52,7 @@ _HOMES = {
     "ContrastCheck": "checks.results",
     "Edit": "models.edit",
     "Example": "tasks",
+    "Faithfulness": "checks.results",
     "FileReport": "tasks",
     "FunctionCheck": "checks.results",
     "Gating": "methods",
@@ -96,6 +98,7 @@ __all__ = [
     "DivergedError",
     "Edit",
     "Example",
+    "Faithfulness",
     "FileReport",
     "FunctionCheck",
     "Gating",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headatlas.checks.measure import Keep, Report, compute_always, no_report
@@ -20,6 +21,7 @@ class CheckContext:
     """The map to check with its model and task; `inputs` are the maps that it was computed from.
 
     `keep` stores every pass by its name, so that a stopped check continues; `report` counts them.
+    `options` say how the check is done, where that can be chosen.
     """
 
     model: Model
@@ -29,6 +31,7 @@ class CheckContext:
     inputs: Inputs
     keep: Keep = compute_always
     report: Report = no_report
+    options: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def level(self) -> float:

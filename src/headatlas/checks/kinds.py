@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from headatlas.checks.context import CheckContext
 from headatlas.checks.functions.check import check_functions, function_passes
 from headatlas.checks.functions.probe import check_probe
 from headatlas.checks.gating.check import check_gating, gating_passes
-from headatlas.checks.results import FunctionCheck, GatingCheck, MapCheck, ProbeReport
+from headatlas.checks.results import (
+    Faithfulness,
+    FunctionCheck,
+    GatingCheck,
+    MapCheck,
+    ProbeReport,
+)
+from headatlas.checks.yardstick.faithfulness import (
+    can_be_judged,
+    check_faithfulness,
+    faithfulness_passes,
+)
+from headatlas.errors import HeadAtlasError
 from headatlas.maps.functions import is_probing
 from headatlas.maps.roles import is_gating
 from headatlas.methods.features import Reading
@@ -26,6 +38,7 @@ class CheckKind:
     `passes` says how often `run` reports, `inputs` what the map was computed from. Results are
     stored as `checks/MAP{suffix}.json`; `version` goes up when the same check would give other
     numbers. A check that does not sample questions takes all of them, so it is the same every time.
+    `options` are settings of a check by name, with their usual values; others stand in the suffix.
     """
 
     suits: Callable[[Map], bool]
@@ -36,6 +49,20 @@ class CheckKind:
     version: int = 1
     inputs: Callable[[Map], tuple[Any, ...]] = lambda head_map: ()
     samples_questions: bool = True
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def with_options(self, **options: str | None) -> CheckKind:
+        """The check with other than the usual options; `None` leaves one as it is."""
+        given = {name: value for name, value in options.items() if value is not None}
+        for name in given:
+            if name not in self.options:
+                raise HeadAtlasError(f"the {self.result.kind} has no option '{name}'.")
+        unusual = [value for name, value in given.items() if value != self.options[name]]
+        return replace(
+            self,
+            options={**self.options, **given},
+            suffix="-".join([self.suffix, *unusual]),
+        )
 
 
 def _reading(head_map: Map) -> tuple[Reading]:
@@ -55,6 +82,14 @@ CHECKS: dict[str, CheckKind] = {
         suffix=".probe",
         inputs=_reading,
         samples_questions=False,
+    ),
+    "faithfulness": CheckKind(
+        can_be_judged,
+        Faithfulness,
+        check_faithfulness,
+        faithfulness_passes,
+        suffix=".faithfulness",
+        options={"replacement": "mean", "measure": "logprob"},
     ),
 }
 """A new check is one file and one entry here; the first that suits a map is its main check."""

@@ -32,6 +32,11 @@ IMPORTANCE = (
 """The first whose variable a map has ranks its heads."""
 
 
+def ranks_heads(head_map: Map) -> bool:
+    """Whether a map says how important heads are."""
+    return any(importance.variable in head_map.variables for importance in IMPORTANCE)
+
+
 def importance_of(head_map: Map) -> Importance:
     """What ranks the heads of a map."""
     for importance in IMPORTANCE:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from headatlas.errors import HeadAtlasError, TaskError
 from headatlas.methods.effects import Effects
 from headatlas.methods.example_method import ExampleMethod
-from headatlas.methods.heads import as_heads, measured_without, parts_by_layer
+from headatlas.methods.heads import as_heads, measured_without, parts_by_layer, sweep_passes
 from headatlas.methods.measures import Measured, check_measure
 from headatlas.methods.method import Inputs, Part, Report, verified_coordinates
 from headatlas.methods.positions import check_positions, chosen_positions
@@ -77,6 +77,9 @@ class Ablation(ExampleMethod):
 
     def reports(self, part: Part) -> int:
         return len(part["heads"])
+
+    def forward_passes(self, model: Model, examples: int) -> float:
+        return examples * sweep_passes(model, self.heads)
 
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         task = task.for_tokenizer(model.tokenizer)

@@ -81,6 +81,9 @@ class Attribution(ExampleMethod):
     def reports(self, part: Part) -> int:
         return self.steps
 
+    def forward_passes(self, model: Model, examples: int) -> float:
+        return 2.0 * examples * self.steps
+
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         task = task.for_tokenizer(model.tokenizer)
         return Measured.of(model, task, self.sample(task, 0), self.measure).remarks()

@@ -167,6 +167,9 @@ class Gating(Method[Task]):
             for stage in STAGES
         }
 
+    def forward_passes(self, model: Model, examples: int) -> float:
+        return 2.0 * self.batch_size * self.reports({})
+
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         task = task.for_tokenizer(model.tokenizer)
         examples = task.prompts("train", 0, LENGTHS_CHECKED)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from headatlas.methods.measures import Measured
     from headatlas.methods.method import Part
+    from headatlas.models.model import Model
     from headatlas.models.run.sweep import Sweep
     from headatlas.models.spec import Head, ModelSpec
 
@@ -39,6 +40,16 @@ def parts_by_layer(spec: ModelSpec, heads: Sequence[Head] | None) -> list[Part]:
         spec.check_head(head)
     layers = sorted({layer for layer, _ in wanted})
     return [{"heads": [list(head) for head in wanted if head[0] == at]} for at in layers]
+
+
+def sweep_passes(model: Model, heads: Sequence[Head] | None) -> float:
+    """How many whole passes it takes to remove every head alone, beside one without any edit.
+
+    A model that resumes runs only the layers from that of the removed head on.
+    """
+    layers = [layer for layer, _ in (heads if heads is not None else model.spec.heads())]
+    count = model.spec.n_layers
+    return 1.0 + sum((count - layer) / count if model.resumes else 1.0 for layer in layers)
 
 
 def closed_gates(spec: ModelSpec, sets: Iterable[Iterable[Head]]) -> Tensor:

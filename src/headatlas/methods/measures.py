@@ -53,7 +53,15 @@ class Measured:
     without_others: int
 
     @classmethod
-    def of(cls, model: Model, task: Task, examples: Sequence[Example], measure: str) -> Measured:
+    def of(
+        cls,
+        model: Model,
+        task: Task,
+        examples: Sequence[Example],
+        measure: str,
+        *,
+        fewest: int = 2,
+    ) -> Measured:
         """Encode the examples that can be used; raises if there are fewer than two."""
         check_measure(measure)
         used: list[Example] = []
@@ -80,9 +88,9 @@ class Measured:
             )
         if not used:
             encode_examples(model, task, examples)  # raises: nothing fits
-        if len(used) < 2:
+        if len(used) < fewest:
             raise TaskError(
-                f"a map of effects needs at least 2 examples, but '{task.name}' has only "
+                f"a map of effects needs at least {fewest} examples, but '{task.name}' has only "
                 f"{len(used)} that can be used."
             )
         return cls(measure, tuple(used), tuple(rows), tuple(owner), left_out, without_others)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
@@ -61,6 +62,13 @@ class Method(Protocol[Subject]):
     def reports(self, part: Part) -> int:
         """How often `run` reports on a part."""
         ...
+
+    def forward_passes(self, model: Model, examples: int) -> float:
+        """Forward passes of one example that a seed takes on a number of examples; NaN if unknown.
+
+        A pass with gradient counts as two, one that begins in the middle by the layers that it has.
+        """
+        return math.nan
 
     def check(self, model: Model, task: Subject, seeds: int = 1) -> list[str]:
         """Raise if the task cannot be used with this number of seeds; give remarks for the user."""

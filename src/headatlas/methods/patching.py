@@ -10,7 +10,7 @@ from headatlas.errors import HeadAtlasError, TaskError
 from headatlas.methods.alignment import align_by_tokens
 from headatlas.methods.effects import Effects
 from headatlas.methods.example_method import ExampleMethod
-from headatlas.methods.heads import as_heads, measured_without, parts_by_layer
+from headatlas.methods.heads import as_heads, measured_without, parts_by_layer, sweep_passes
 from headatlas.methods.measures import Measured, check_measure, endings_of
 from headatlas.methods.method import Inputs, Part, Report, verified_coordinates
 from headatlas.methods.positions import Positions, check_positions, predicting_positions
@@ -66,6 +66,10 @@ class Patching(ExampleMethod):
 
     def reports(self, part: Part) -> int:
         return len(part["heads"]) * len(self._variables())
+
+    def forward_passes(self, model: Model, examples: int) -> float:
+        ways = len(self._variables())  # each also reads the outputs that are put in
+        return examples * ways * (1 + sweep_passes(model, self.heads))
 
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         task = task.for_tokenizer(model.tokenizer)

@@ -11,7 +11,13 @@ from html import escape
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from headatlas.checks.results import ContrastCheck, FunctionCheck, GatingCheck, ProbeReport
+from headatlas.checks.results import (
+    ContrastCheck,
+    Faithfulness,
+    FunctionCheck,
+    GatingCheck,
+    ProbeReport,
+)
 from headatlas.errors import HeadAtlasError, PlotError
 from headatlas.maps import Comparison, Map
 from headatlas.maps.result import Result
@@ -22,6 +28,7 @@ from headatlas.plots.confusion import confusion
 from headatlas.plots.contrast import contrast
 from headatlas.plots.distributions import distributions
 from headatlas.plots.drawing import Drawing, kind_of
+from headatlas.plots.faithfulness import faithfulness
 from headatlas.plots.function_layers import function_layers
 from headatlas.plots.function_overlap import function_overlap
 from headatlas.plots.functions import functions
@@ -67,13 +74,23 @@ FIGURES: dict[str, Drawing] = {
     "masking": Drawing(masking, FunctionCheck, FunctionCheck.kind),
     "specificity": Drawing(specificity, FunctionCheck, FunctionCheck.kind),
     "strengthening": Drawing(strengthening, FunctionCheck, FunctionCheck.kind),
+    "faithfulness": Drawing(faithfulness, Faithfulness, Faithfulness.kind, several=True),
     "confusion": Drawing(confusion, ProbeReport, ProbeReport.kind),
     "contrast": Drawing(contrast, ContrastCheck, ContrastCheck.kind, several=True),
     "agreement": Drawing(agreement, Comparison, Comparison.kind, several=True),
 }
 """Every figure that any command draws, by name."""
 
-MAIN = ("always-any", "functions", "toggling", "masking", "contrast", "agreement", "confusion")
+MAIN = (
+    "always-any",
+    "functions",
+    "toggling",
+    "masking",
+    "contrast",
+    "agreement",
+    "confusion",
+    "faithfulness",
+)
 """The figures that are drawn where none is named; of other maps it is the heatmap."""
 
 SCREEN_DPI = 100

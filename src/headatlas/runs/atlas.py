@@ -246,14 +246,16 @@ class Atlas:
         *,
         questions: int = 64,
         kind: str | None = None,
+        **options: str,
     ) -> Result:
         """Is a map true? Its main check, or the one that `kind` names, on test questions.
 
-        A map made from a file needs its `task`. The result is stored beside the map; a map that was
-        checked with as many questions or more is not checked again.
+        A map made from a file needs its `task`. The kind `faithfulness` is for maps of all methods;
+        its `options` are `replacement` and `measure`. The result is stored beside the map; a map
+        that was checked with as many questions or more is not checked again.
         """
         head_map = self._map(head_map)
-        check = checking.find_check(head_map, kind)
+        check = checking.find_check(head_map, kind, **options)
         if (stored := checking.known_result(head_map, check, self.store, questions)) is not None:
             return stored
         model = self.model_of(head_map)
@@ -266,10 +268,11 @@ class Atlas:
         """Whether there is a check for this kind of map."""
         return any(check.suits(head_map) for check in CHECKS.values())
 
-    def result(self, head_map: Map | str, kind: str | None = None) -> Result | None:
+    def result(self, head_map: Map | str, kind: str | None = None, **options: str) -> Result | None:
         """The stored result of a check of this very map; `None` if there is none."""
         head_map = self._map(head_map)
-        return checking.stored_result(head_map, checking.find_check(head_map, kind), self.store)
+        check = checking.find_check(head_map, kind, **options)
+        return checking.stored_result(head_map, check, self.store)
 
     def compare(self, one: Map | str, other: Map | str) -> Comparison:
         """How far two maps agree: two methods, two tasks, or two models of the same shape."""

@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-def find_check(head_map: Map, kind: str | None = None) -> CheckKind:
-    """The check of a name, or the main check of a map."""
+def find_check(head_map: Map, kind: str | None = None, **options: str | None) -> CheckKind:
+    """The check of a name, or the main check of a map, with options that differ from the usual."""
     if kind is not None and kind not in CHECKS:
         raise HeadAtlasError(f"no check '{kind}': there are {', '.join(CHECKS)}.")
     for name, check in CHECKS.items():
         if kind in (None, name) and check.suits(head_map):
-            return check
+            return check.with_options(**options)
     method = head_map.provenance.get("method", "another method")
     which = f"the check '{kind}' is not for" if kind else "there is no check for"
-    raise HeadAtlasError(f"{which} {method} maps: gating and probing maps can be checked.")
+    raise HeadAtlasError(f"{which} {method} maps.")
 
 
 def stored_result(
@@ -94,7 +94,7 @@ def run_check(
         "task_hash": task.hash,
         "questions": questions,
         "version": check.version,
-    }
+    } | dict(check.options)
     store.open()
     inputs = input_maps(model, task, check.inputs(head_map), store, progress)
     pieces = Pieces(store, subject)
@@ -103,7 +103,9 @@ def run_check(
         def report(steps: int, words: str) -> None:
             step(steps, words if pieces.computing else "")  # found: says nothing of the time left
 
-        context = CheckContext(model, task, head_map, about, inputs, pieces.get, report)
+        context = CheckContext(
+            model, task, head_map, about, inputs, pieces.get, report, check.options
+        )
         result = check.run(context)
     looks.add(questions)
     store.write_json(f"checks/{head_map.name}{check.suffix}.json", result.as_dict())

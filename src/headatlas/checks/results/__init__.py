@@ -2,6 +2,7 @@
 
 from headatlas.checks.results.about import About, MapCheck
 from headatlas.checks.results.contrast import ContrastCheck, Contrasted
+from headatlas.checks.results.faithfulness import Faithfulness
 from headatlas.checks.results.functions import FunctionCheck
 from headatlas.checks.results.gating import GatingCheck
 from headatlas.checks.results.probe import ProbeReport
@@ -13,6 +14,7 @@ __all__ = [
     "About",
     "ContrastCheck",
     "Contrasted",
+    "Faithfulness",
     "FunctionCheck",
     "GatingCheck",
     "MapCheck",
@@ -22,5 +24,12 @@ __all__ = [
 
 RESULTS: dict[str, type[Result]] = {
     result.kind: result
-    for result in (GatingCheck, FunctionCheck, ProbeReport, ContrastCheck, Comparison)
+    for result in (
+        GatingCheck,
+        FunctionCheck,
+        ProbeReport,
+        Faithfulness,
+        ContrastCheck,
+        Comparison,
+    )
 }

@@ -1,0 +1,198 @@
+"""Faithfulness curves: what is left of a task when only a map's first heads are kept, or removed.
+
+The heads of a model are removed in the order of a map, the least important first (`keep`) and the
+most important first (`remove`), which is ordered toggling of the untouched model; see
+`stats.faithfulness` for the numbers. An order shuffled within layers takes as many heads from every
+layer at every point: what it achieves is known without knowing which heads matter. (MLPs stay as
+they are: the model without heads is one whose heads are all replaced.)
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headatlas.checks.results.faithfulness import CurveScore, Faithfulness, RemovalCurve
+from headatlas.checks.yardstick.cost import forward_passes
+from headatlas.checks.yardstick.curves import (
+    KEPT,
+    REMOVED,
+    curve_sets,
+    keep_shares,
+    shuffled_within_layers,
+)
+from headatlas.checks.yardstick.questions import RemovalQuestions
+from headatlas.errors import HeadAtlasError
+from headatlas.maps.compare import importance
+from headatlas.maps.halves import halves
+from headatlas.maps.importance import ranks_heads
+from headatlas.maps.labels import method_label
+from headatlas.maps.order import Head, heads_by
+from headatlas.stats.arrays import FloatArray
+from headatlas.stats.ceiling import split_half
+from headatlas.stats.faithfulness import HIGHER_IS_BETTER, KeepCurve
+from headatlas.stats.intervals import Change, Variance
+from headatlas.stats.resampling import bootstrap_change, equal_weights, resampled_weights
+
+if TYPE_CHECKING:
+    from headatlas.checks.context import CheckContext
+    from headatlas.maps import Map
+    from headatlas.models.spec import ModelSpec
+
+DRAWS = 4
+"""Orders shuffled within layers."""
+
+Measured = dict[str, FloatArray]
+"""The measure of every question at the points of the curves `keep` and `remove`: point × question.
+"""
+
+
+def can_be_judged(head_map: Map) -> bool:
+    """Whether a map ranks the heads of one task, by one number each."""
+    return ranks_heads(head_map) and "function" not in head_map.data.dims
+
+
+def check_faithfulness(context: CheckContext) -> Faithfulness:
+    """Both curves of a map, and those of shuffled orders."""
+    model, head_map, about = context.model, context.head_map, context.about
+    options = context.options
+    order = _order(head_map, model.spec)
+    questions = RemovalQuestions(
+        model, context.task, about.requested, options["replacement"], options["measure"]
+    )
+
+    def measure(name: str, heads: Sequence[Head]) -> Measured:
+        stored = context.keep(name, partial(_measured, questions, heads))
+        context.report(1, name)
+        return {curve: np.array(values) for curve, values in stored.items()}
+
+    own = measure("the map's own order", order)
+    rng = random.Random(f"{head_map.name} shuffled")
+    draws = [
+        measure(f"shuffled order {number}", shuffled_within_layers(order, rng))
+        for number in range(1, DRAWS + 1)
+    ]
+    weights = resampled_weights(questions.prefixes)
+    judged = _Judged(own, draws, weights, len(set(questions.prefixes)), about.level)
+    return Faithfulness(
+        about=about,
+        replacement=options["replacement"],
+        measure=options["measure"],
+        questions=len(questions.names),
+        prefixes=questions.prefixes,
+        benchmark=KEPT,
+        whole=float(own["keep"][-1].mean()),
+        empty=float(own["remove"][-1].mean()),
+        keep=judged.curve("keep", keep_shares(), curve_sets(order)["keep"]),
+        remove=judged.curve("remove", REMOVED, curve_sets(order)["remove"]),
+        scores=judged.scores(),
+        kept=tuple(map(tuple, own["keep"].tolist())),
+        whole_values=tuple(own["keep"][-1].tolist()),
+        empty_values=tuple(own["remove"][-1].tolist()),
+        forward_passes=forward_passes(head_map, model),
+        method=method_label(head_map),
+        reliability=_reliability(head_map),
+    )
+
+
+def faithfulness_passes(head_map: Map) -> int:
+    """How often the check reports."""
+    return 1 + DRAWS
+
+
+def _order(head_map: Map, spec: ModelSpec) -> list[Head]:
+    """All heads, the most important first; raises if the map cannot be judged on test questions."""
+    if head_map.provenance.get("split") == "test":
+        raise HeadAtlasError(
+            f"{head_map.name} was measured on test questions, so that these cannot judge it: make "
+            "it again with --split train (split='train')."
+        )
+    order = heads_by(importance(head_map))
+    if len(order) < len(spec.heads()):
+        raise HeadAtlasError(
+            f"{head_map.name} has {len(order)} of {len(spec.heads())} heads: a curve needs all."
+        )
+    return order
+
+
+def _measured(questions: RemovalQuestions, order: Sequence[Head]) -> dict[str, list[list[float]]]:
+    """What every question scores at all points of both curves; equal sets of heads run once."""
+    sets = curve_sets(order)
+    distinct = list(dict.fromkeys(heads for curve in sets.values() for heads in curve))
+    values = dict(zip(distinct, questions.values(distinct).tolist(), strict=True))
+    return {curve: [values[heads] for heads in points] for curve, points in sets.items()}
+
+
+def _reliability(head_map: Map) -> float:
+    """The rank correlation to expect between this map and another one made like it."""
+    both = halves(head_map)
+    if both is None:
+        return float("nan")
+    one, other = (half.to_numpy().ravel() for half in (both.one, both.other))
+    known = np.isfinite(one) & np.isfinite(other)
+    return split_half((one[known], other[known]), both.factor)
+
+
+class _Judged:
+    """Curves of a map and of shuffled orders, on resampled questions."""
+
+    def __init__(
+        self, own: Measured, draws: list[Measured], weights: FloatArray, prefixes: int, level: float
+    ) -> None:
+        self._orders = [own, *draws]
+        self._weights, self._equal = weights, equal_weights(weights.shape[1])
+        self._prefixes, self._level = prefixes, level
+
+    def _curves(self, name: str, shares: tuple[float, ...]) -> list[KeepCurve]:
+        """The curves of a name: the map's own, then those of the shuffled orders."""
+        return [
+            KeepCurve(shares, KEPT, order[name], order["keep"][-1], order["remove"][-1])
+            for order in self._orders
+        ]
+
+    def _change(self, value: float, resampled: FloatArray, more: Sequence[Variance] = ()) -> Change:
+        return bootstrap_change(value, resampled, self._prefixes, self._level, more)
+
+    def curve(
+        self, name: str, shares: tuple[float, ...], kept: list[tuple[Head, ...]]
+    ) -> RemovalCurve:
+        """A curve with intervals, and those of the shuffled orders."""
+        own, *shuffled = self._curves(name, shares)
+        means, resampled = own.faithfulness(self._equal)[0], own.faithfulness(self._weights)
+        number = max(map(len, kept))
+        return RemovalCurve(
+            shares,
+            tuple(len(heads) if name == "keep" else number - len(heads) for heads in kept),
+            tuple(map(self._change, means.tolist(), resampled.T)),
+            tuple(tuple(curve.faithfulness(self._equal)[0].tolist()) for curve in shuffled),
+        )
+
+    def scores(self) -> dict[str, CurveScore]:
+        """Every score with its interval, and how much better it is than by chance.
+
+        Were the map's order a shuffled one too, it would differ from the mean of n draws by
+        (1 + 1 / n) times their variance, beside what other questions would change.
+        """
+        curves = self._curves("keep", keep_shares())
+        means = [curve.scores(self._equal) for curve in curves]
+        resampled = [curve.scores(self._weights) for curve in curves]
+        scores = {}
+        for name, high in HIGHER_IS_BETTER.items():
+            sign = 1.0 if high else -1.0
+            value, *controls = (float(mean[name][0]) for mean in means)
+            own, *others = (draws[name] for draws in resampled)
+            between = float(np.var(controls, ddof=1)) * (1 + 1 / len(controls))
+            scores[name] = CurveScore(
+                self._change(value, own),
+                tuple(controls),
+                self._change(
+                    sign * (value - float(np.mean(controls))),
+                    sign * (own - np.mean(others, axis=0)),
+                    [(between, len(controls) - 1.0)],
+                ),
+            )
+        return scores

@@ -1,0 +1,43 @@
+"""Short names of maps, by how they were made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headatlas.maps.map import Map
+
+
+def method_label(head_map: Map) -> str:
+    """The method of a map with the settings that change what it measures.
+
+    >>> from headatlas.maps import Map
+    >>> zeros = {"effect": (("layer", "head"), [[0.0]])}
+    >>> method_label(Map.of(zeros, {"method": "ablation", "settings": {"replacement": "mean"}}))
+    'ablation (mean)'
+    """
+    facts = head_map.provenance
+    method, settings = str(facts.get("method")), dict(facts.get("settings", {}))
+    words = [
+        str(settings[name])
+        for name, usual in _TOLD.get(method, {}).items()
+        if name in settings and settings[name] != usual
+    ]
+    if method == "attribution" and int(settings.get("steps", 1)) > 1:
+        words.insert(0, "integrated")
+    return f"{method} ({', '.join(words)})" if words else method
+
+
+_TOLD: dict[str, dict[str, Any]] = {
+    "ablation": {
+        "replacement": None,
+        "measure": "logprob",
+        "positions": "all",
+        "unit": "head",
+        "split": None,
+    },
+    "patching": {"positions": "last", "measure": "logprob", "split": None},
+    "attribution": {"replacement": "mean", "measure": "logprob", "split": None},
+    "gating": {"replacement": "zero"},
+}
+"""Settings that a label tells, by method, unless they have this value."""
