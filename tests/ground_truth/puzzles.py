@@ -76,7 +76,7 @@ class Puzzle:
     def tokenizer(self) -> PreTrainedTokenizerFast:
         """One token per word; every text begins with <s>."""
         numbers = {word: number for number, word in enumerate(self.vocabulary)}
-        backend = Tokenizer(models.WordLevel(numbers, unk_token="<s>"))
+        backend = Tokenizer(models.WordLevel(numbers, unk_token="<unk>"))
         backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
         backend.post_processor = processors.TemplateProcessing(
             single="<s> $A", special_tokens=[("<s>", START)]
@@ -171,7 +171,7 @@ def _draw_selection(rng: Generator, rows: int) -> Rows:
 
 
 _FRAME = ("and", "went", ".", "gave", "to")
-INDUCTION = Puzzle("induction", ("<s>", *WORDS), 3, _draw_induction, _practice_induction)
-MARKER = Puzzle("marker", ("<s>", *WORDS, "*", "?"), 3, _draw_marker)
-SELECTION = Puzzle("selection", ("<s>", *NAMES, *FILLERS, *_FRAME), 4, _draw_selection)
+INDUCTION = Puzzle("induction", ("<s>", *WORDS, "<unk>"), 3, _draw_induction, _practice_induction)
+MARKER = Puzzle("marker", ("<s>", *WORDS, "*", "?", "<unk>"), 3, _draw_marker)
+SELECTION = Puzzle("selection", ("<s>", *NAMES, *FILLERS, *_FRAME, "<unk>"), 4, _draw_selection)
 PUZZLES = {puzzle.name: puzzle for puzzle in (INDUCTION, MARKER, SELECTION)}
