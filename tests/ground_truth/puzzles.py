@@ -23,9 +23,7 @@ START = 0
 BODY = 10
 """Words of a row of `induction` or `marker` before the question."""
 
-WORDS = (
-    "ash bay cliff dune elm fern gorse heath isle jade kelp lake moss nut oak pine reed sand".split()
-)
+WORDS = "ash bay cliff dune elm fern gorse heath isle jade kelp lake moss nut oak pine reed sand".split()
 NAMES = "Ada Ben Cleo Dan Eve Finn Gus Hope Ida Jon Kim Leo".split()
 FILLERS = "north east south west".split()
 EXAMPLES = 240
@@ -148,9 +146,7 @@ def _draw_marker(rng: Generator, rows: int) -> Rows:
         return torch.cat([start, torch.where(at == place, 1 + len(WORDS), words), query], 1)
 
     one, other = places[:, :1], places[:, 1:]
-    return Rows(
-        marked(one), body.gather(1, one)[:, 0], marked(other), body.gather(1, other)[:, 0]
-    )
+    return Rows(marked(one), body.gather(1, one)[:, 0], marked(other), body.gather(1, other)[:, 0])
 
 
 def _draw_selection(rng: Generator, rows: int) -> Rows:
