@@ -23,7 +23,9 @@ START = 0
 BODY = 10
 """Words of a row of `induction` or `marker` before the question."""
 
-WORDS = "ash bay cliff dune elm fern gorse heath isle jade kelp lake moss nut oak pine reed sand".split()
+WORDS = (
+    "ash bay cliff dune elm fern gorse heath isle jade kelp lake moss nut oak pine reed sand"
+).split()
 NAMES = "Ada Ben Cleo Dan Eve Finn Gus Hope Ida Jon Kim Leo".split()
 FILLERS = "north east south west".split()
 EXAMPLES = 240

@@ -1,8 +1,8 @@
 """Every method that makes a map, scored against the heads that are known to be responsible.
 
 The score is the AUROC of a map's importances: 1 if every responsible head is above all others, 0.5
-by chance. BOUND was fixed before any method was run. What is known to fall below is in `BELOW`, with
-the reason; it is expected to fail, not excused by a lower bound.
+by chance. BOUND was fixed before any method was run. What is known to fall below is in `BELOW`,
+with the reason; it is expected to fail, not excused by a lower bound.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _cases():
             yield pytest.param(method, name, marks=marks, id=f"{name}: {method}")
 
 
-@pytest.mark.parametrize(("method", "name"), _cases())
+@pytest.mark.parametrize(("method", "name"), list(_cases()))
 def test_responsible_heads_come_first(known, method, name, record_property):
     own, (settings, seeds) = known(name), METHODS[method]
     maps = [settings.run(own.model, own.task, seed) for seed in range(seeds)]

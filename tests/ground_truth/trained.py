@@ -33,7 +33,7 @@ ROWS = 96
 LEARNING_RATE = 4e-3
 STEPS_OF_WARM_UP, STEPS_PER_HEAD, STEPS_AT_END, MOST_STEPS = 50, 20, 150, 1_500
 LEARNED = 0.05
-"""The loss below which the next head is taken away, `STEPS_PER_HEAD` after the last one or later."""
+"""The loss below which the next head is taken away, at least `STEPS_PER_HEAD` after the last."""
 
 BACK = 2
 BACK_WEIGHT = 0.1
