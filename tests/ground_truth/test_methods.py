@@ -37,7 +37,7 @@ METHODS = {
 }
 """Methods with their numbers of seeds. A new method is one line here."""
 
-SATURATED = "log P of the answer is nearly 0, so its gradient says little about removing a head"
+SATURATED = "likely because log P of the answer is nearly 0, where its gradient vanishes"
 ONE_POSITION = "the first head of the circuit works at an earlier position, which is not patched"
 UNKNOWN = "measured below the bound; the cause has not been established"
 

@@ -59,8 +59,8 @@ def test_the_reversed_map_is_far_below_the_true_one(cpr, true_importances):
 
 
 @pytest.mark.xfail(
-    reason="half a circuit is worse than none: with only the head that fetches the answer, log P is "
-    "-8.6, with no head -4.2. Some random orders keep it first; the reversed one keeps it last",
+    reason="half a circuit is worse than none: with only the head that fetches the answer, log P "
+    "is -8.6, with no head -4.2. Some random orders keep it first; the reversed one keeps it last",
     raises=AssertionError,
 )
 def test_the_reversed_map_is_worst(cpr, true_importances, random_scores):
