@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         Faithfulness,
         FunctionCheck,
         GatingCheck,
+        Leaderboard,
         ProbeReport,
         Result,
     )
@@ -70,6 +71,7 @@ _HOMES = {
     "Gating": "methods",
     "GatingCheck": "checks.results",
     "Knockout": "methods",
+    "Leaderboard": "checks.results",
     "Map": "maps",
     "Model": "models.model",
     "Preview": "runs.preview",
@@ -121,6 +123,7 @@ __all__ = [
     "GatingCheck",
     "HeadAtlasError",
     "Knockout",
+    "Leaderboard",
     "Map",
     "Model",
     "Patching",

@@ -114,7 +114,10 @@ def test_check_of_gates(gated, tasks):
     gated.run("check", gated.by_program, "--task", tasks[0], "--questions", 4)
     atlas = gated.atlas
     atlas.save_figures(atlas.check("a.gating", tasks[0], questions=4))
-    gated.are_equal(r"checks/tiny\.a\.gating-\w+\.json", r"toggling\.svg")
+    for name in ("a.gating", "ablation"):
+        atlas.save_figures(atlas.check(name, tasks[0], questions=4, kind="faithfulness"))
+    atlas.save_figures(atlas.leaderboard())
+    gated.are_equal(r"checks/tiny\.a\.gating-\w+\.json", r"toggling\.svg", r"leaderboard\.svg")
 
 
 def test_check_of_functions(probed, suite):

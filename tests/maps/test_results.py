@@ -15,7 +15,15 @@ from headatlas.checks.results.probe import TEXTS, VERDICTS, Control
 from headatlas.errors import StoreError
 from headatlas.stats.intervals import Change
 from headatlas.tasks.text_baseline import VIEWS
-from plots.made_up import comparison, contrast_check, function_check, gating_check, probe_report
+from plots.made_up import (
+    comparison,
+    contrast_check,
+    faithfulness,
+    function_check,
+    gating_check,
+    leaderboard,
+    probe_report,
+)
 
 NAN = float("nan")
 CHANGE = Change(0.1, NAN, math.inf)
@@ -35,6 +43,8 @@ def examples():
         contrast_check(),
         comparison(),
         comparison(names=(None,)),
+        faithfulness(),
+        leaderboard(),
     ]
 
 

@@ -181,3 +181,30 @@ def comparison(names=FUNCTIONS, kinds=("probing", "ablation", "gating"), task="c
         for pair in pairs
     ]
     return Comparison(tuple(kinds), "model", task, tuple(rows))
+
+
+def faithfulness(task="math", method="ablation"):
+    """Two questions after two prompts, and one shuffled order."""
+    shares = (0.5, 1.0)
+    curve = RemovalCurve(shares, (2, 4), (change(0.5), change(1.0)), ((0.3, 1.0),))
+    score = CurveScore(change(0.7), (0.4,), change(0.3))
+    return Faithfulness(
+        About("map", "hash", "model", task, 2), "mean", "logprob", 2, (0, 1), shares, -1.0, -3.0,
+        curve, curve, dict.fromkeys(HIGHER_IS_BETTER, score), ((-2.0, -2.0), (-1.0, -1.0)),
+        (-1.0, -1.0), (-3.0, -3.0), 64.0, method, 0.9,
+    )  # fmt: skip
+
+
+def leaderboard():
+    """Two methods on two tasks: ablation serves, the other is behind."""
+    none = change(0.0, 0.0)
+    rows = [
+        Standing(
+            task, method, f"{task}.{method}", dict.fromkeys(HIGHER_IS_BETTER, change(0.7 - lost)),
+            dict.fromkeys(HIGHER_IS_BETTER, True),
+            dict.fromkeys(HIGHER_IS_BETTER, change(lost) if lost else none), 0.9, 64.0, 10.0,
+        )
+        for task in ("math", "syntax")
+        for method, lost in (("ablation", 0.0), ("attention", 0.4))
+    ]  # fmt: skip
+    return Leaderboard("model", "mean", "logprob", 24, tuple(rows))

@@ -14,9 +14,11 @@ from plots.made_up import (
     ablation_map,
     comparison,
     contrast_check,
+    faithfulness,
     function_check,
     gating_check,
     gating_map,
+    leaderboard,
     probe_report,
     probing_map,
 )
@@ -30,6 +32,8 @@ THINGS = {
     "probe report": probe_report,
     "contrast check": contrast_check,
     "comparison": comparison,
+    "faithfulness": faithfulness,
+    "leaderboard": leaderboard,
 }
 SHOWN = {
     "heatmap": "ablation map",
@@ -48,6 +52,8 @@ SHOWN = {
     "confusion": "probe report",
     "contrast": "contrast check",
     "agreement": "comparison",
+    "faithfulness": "faithfulness",
+    "leaderboard": "leaderboard",
 }
 LABELS = {
     "heatmap": ("Head", "Layer"),
@@ -69,6 +75,8 @@ LABELS = {
     "confusion": ("predicted function", "true function"),
     "contrast": ("", "accuracy"),
     "agreement": ("rank correlation (bars: 95 %; |: ceiling)", ""),
+    "faithfulness": ("heads (% of all, most important first)", "faithfulness"),
+    "leaderboard": ("task (bold: no map is shown to be better)", ""),
 }
 
 

@@ -38,7 +38,8 @@ class CheckKind:
     `passes` says how often `run` reports, `inputs` what the map was computed from. Results are
     stored as `checks/MAP{suffix}.json`; `version` goes up when the same check would give other
     numbers. A check that does not sample questions takes all of them, so it is the same every time.
-    `options` are settings of a check by name, with their usual values; others stand in the suffix.
+    `questions` is their usual number. `options` are settings of a check by name, with their usual
+    values; others stand in the suffix.
     """
 
     suits: Callable[[Map], bool]
@@ -49,6 +50,7 @@ class CheckKind:
     version: int = 1
     inputs: Callable[[Map], tuple[Any, ...]] = lambda head_map: ()
     samples_questions: bool = True
+    questions: int = 64
     options: Mapping[str, str] = field(default_factory=dict)
 
     def with_options(self, **options: str | None) -> CheckKind:
@@ -89,7 +91,13 @@ CHECKS: dict[str, CheckKind] = {
         check_faithfulness,
         faithfulness_passes,
         suffix=".faithfulness",
+        questions=24,
         options={"replacement": "mean", "measure": "logprob"},
     ),
 }
 """A new check is one file and one entry here; the first that suits a map is its main check."""
+
+
+def checks_of(head_map: Map) -> list[str]:
+    """The checks that suit a map by name, its main check first."""
+    return [name for name, check in CHECKS.items() if check.suits(head_map)]

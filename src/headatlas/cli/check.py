@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
+from math import isnan
 from typing import Annotated, Any
 
 import typer
 
 import headatlas as ha
+from headatlas.cli import effect_options as effect
 from headatlas.cli import options as given
 from headatlas.cli.screen import name_files, note, say, shortened, stdout, table
 
 VERDICTS = {True: "more harm", False: "less harm", None: "unclear"}
+
+
+class Kind(StrEnum):
+    """The checks that there are."""
+
+    gating = "gating"
+    functions = "functions"
+    faithfulness = "faithfulness"
 
 
 def check(
@@ -22,13 +33,25 @@ def check(
         typer.Option("--task", "-t", help="Only these tasks; give the path of one from a file."),
     ] = None,
     map_name: given.MapNames = None,
+    kind: Annotated[
+        list[Kind] | None,
+        typer.Option("--kind", help="Only these checks (default: all that suit a map)."),
+    ] = None,
     questions: Annotated[
-        int,
+        int | None,
         typer.Option(
             min=2,
-            help="Test questions per map; for gating, divided among seeds (24 to half in each).",
+            help="Test questions per map (default: 64, for faithfulness 24); for gating, divided "
+            "among seeds (24 to half in each).",
         ),
-    ] = 64,
+    ] = None,
+    replacement: Annotated[
+        effect.Replacement,
+        typer.Option(help="What replaces removed heads, for faithfulness."),
+    ] = effect.Replacement.mean,
+    measure: Annotated[
+        effect.Measure, typer.Option(help="What is measured, for faithfulness.")
+    ] = effect.Measure.logprob,
     model: given.StoredModelOptions,
     files: given.FileOptions,
 ) -> None:
@@ -45,6 +68,10 @@ def check(
     pushed along their function's direction, and as far along others. A function whose heads do no
     more than random ones is marked in its figures.
 
+    Faithfulness, for maps of all methods: only the most important heads are kept, or they are
+    removed, and for comparison orders shuffled within layers. CPR and CMD are the areas of the MIB
+    benchmark; a leaderboard of all maps says which to trust for which use.
+
     Results and figures go into DIR; a map that was checked before is not checked again. With more
     questions it is, but looking again costs: intervals of a second look are 99 % ones.
 
@@ -52,21 +79,25 @@ def check(
     Examples:
       headatlas check atlas
       headatlas check atlas --task math --questions 32
+      headatlas check atlas --kind faithfulness --replacement resample
     """
     tasks = {
         loaded.name: loaded for loaded in (files.load(name, model.download) for name in task or [])
     }
+    options = {"replacement": replacement.value, "measure": measure.value}
     with model.atlas(folder) as atlas:
-        results = []
+        results: list[ha.Result] = []
         skipped = False
-        maps = _chosen(atlas, map_name, tasks)
-        for head_map in maps:
-            _warn(head_map)
+        work = _chosen(atlas, map_name, tasks, kind)
+        for head_map, name in work:
+            if name != Kind.faithfulness:
+                _warn(head_map)
+            own = tasks.get(str(head_map.provenance["task"]))
+            chosen = options if name == Kind.faithfulness else {}
             try:
-                own = tasks.get(str(head_map.provenance["task"]))
-                result = atlas.check(head_map, own, questions=questions)
+                result = atlas.check(head_map, own, questions=questions, kind=name, **chosen)
             except ha.HeadAtlasError as error:
-                if len(maps) == 1:
+                if len(work) == 1:
                     raise
                 note(f"{head_map.name} is not checked: {error}")
                 skipped = True
@@ -76,30 +107,44 @@ def check(
             atlas.save_figures(result, *marked)
         if not results:
             raise ha.HeadAtlasError(f"no map in {folder} could be checked.")
+        board = None
+        if any(isinstance(result, ha.Faithfulness) for result in results):
+            board = atlas.leaderboard(**options)
+            atlas.save_figures(board)
     for result in results:
         show_result(result)
+    if board is not None:
+        show_leaderboard(board)
     name_files(atlas.files)
     if skipped:
         raise typer.Exit(2)
 
 
-def _chosen(atlas: ha.Atlas, names: list[str] | None, tasks: dict[str, ha.Task]) -> list[ha.Map]:
-    """The maps to check: those named, or all of the tasks that have a check."""
+def _chosen(
+    atlas: ha.Atlas,
+    names: list[str] | None,
+    tasks: dict[str, ha.Task],
+    kinds: list[Kind] | None,
+) -> list[tuple[ha.Map, str]]:
+    """The maps to check and how: those named, or all of the tasks."""
     maps = [atlas.load(name) for name in names or atlas.names]
-    checkable = [head_map for head_map in maps if names or atlas.can_check(head_map)]
-    if not checkable:
+    known = [kind.value for kind in kinds or Kind]
+    work = [
+        (head_map, name) for head_map in maps for name in atlas.checks_of(head_map) if name in known
+    ]
+    if not work:
         raise ha.HeadAtlasError(
-            f"there is no gating or probing map in {atlas.folder}: run 'headatlas gate' or "
-            "'headatlas probe' first."
+            f"there is no map in {atlas.folder} that can be checked: run 'headatlas gate', "
+            "'headatlas probe' or 'headatlas ablate' first."
         )
-    have = dict.fromkeys(str(head_map.provenance["task"]) for head_map in checkable)
+    have = dict.fromkeys(str(head_map.provenance["task"]) for head_map, _ in work)
     for name in tasks:
         if name not in have:
             raise ha.HeadAtlasError(
-                f"there is no gating or probing map of '{name}' in {atlas.folder}; there is one of "
-                f"{', '.join(have)}."
+                f"there is no map of '{name}' in {atlas.folder} that can be checked; there is one "
+                f"of {', '.join(have)}."
             )
-    return [head_map for head_map in checkable if not tasks or head_map.provenance["task"] in tasks]
+    return [(one, name) for one, name in work if not tasks or one.provenance["task"] in tasks]
 
 
 def _warn(head_map: ha.Map) -> None:
@@ -163,3 +208,34 @@ def show_masking(result: ha.FunctionCheck) -> None:
             VERDICTS[row.holds],
         )
     stdout.print(shown)
+
+
+def show_leaderboard(board: ha.Leaderboard) -> None:
+    """Print methods and tasks with their scores and costs."""
+    say(
+        f"{board.model}, {board.questions} test questions: areas of faithfulness (CPR: high is "
+        "good; CMD: low), and the reliability and cost of every map; *: better than heads shuffled "
+        "within layers"
+    )
+    columns = ("task", "method", "CPR", "95 %", "CMD", "reliability", "passes", "seconds")
+    shown = table(*columns, left=("task", "method"))
+    for row in board.rows:
+        cpr = row.scores["cpr"]
+        star = {score: "*" if row.beats_chance[score] else "" for score in ("cpr", "cmd")}
+        shown.add_row(
+            row.task,
+            row.method,
+            f"{cpr.mean:.2f}{star['cpr']}",
+            f"{cpr.low:.2f} … {cpr.high:.2f}",
+            f"{row.scores['cmd'].mean:.2f}{star['cmd']}",
+            _known(row.reliability, ".2f"),
+            _known(row.forward_passes, ",.0f"),
+            _known(row.seconds, ",.0f"),
+        )
+    stdout.print(shown)
+    for line in board.summary():
+        say(line)
+
+
+def _known(value: float, form: str) -> str:
+    return "" if isnan(value) else format(value, form)

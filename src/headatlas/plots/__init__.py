@@ -16,6 +16,7 @@ from headatlas.checks.results import (
     Faithfulness,
     FunctionCheck,
     GatingCheck,
+    Leaderboard,
     ProbeReport,
 )
 from headatlas.errors import HeadAtlasError, PlotError
@@ -35,6 +36,7 @@ from headatlas.plots.functions import functions
 from headatlas.plots.gates import gates
 from headatlas.plots.head_profiles import head_profiles
 from headatlas.plots.heatmap import heatmap
+from headatlas.plots.leaderboard import leaderboard
 from headatlas.plots.masking import masking
 from headatlas.plots.saving import check_format, save_figure, save_in_all_formats
 from headatlas.plots.specificity import specificity
@@ -75,6 +77,7 @@ FIGURES: dict[str, Drawing] = {
     "specificity": Drawing(specificity, FunctionCheck, FunctionCheck.kind),
     "strengthening": Drawing(strengthening, FunctionCheck, FunctionCheck.kind),
     "faithfulness": Drawing(faithfulness, Faithfulness, Faithfulness.kind, several=True),
+    "leaderboard": Drawing(leaderboard, Leaderboard, Leaderboard.kind),
     "confusion": Drawing(confusion, ProbeReport, ProbeReport.kind),
     "contrast": Drawing(contrast, ContrastCheck, ContrastCheck.kind, several=True),
     "agreement": Drawing(agreement, Comparison, Comparison.kind, several=True),
@@ -90,6 +93,7 @@ MAIN = (
     "agreement",
     "confusion",
     "faithfulness",
+    "leaderboard",
 )
 """The figures that are drawn where none is named; of other maps it is the heatmap."""
 

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headatlas.checks.kinds import CHECKS
+from headatlas.checks.kinds import checks_of
 from headatlas.errors import HeadAtlasError
 from headatlas.maps import Comparison, Map, compare_maps, load_map
 from headatlas.maps.functions import is_probing
@@ -23,6 +23,7 @@ from headatlas.runs import (
     mapping,
     summary,
 )
+from headatlas.runs.leaderboard import stored_leaderboard
 from headatlas.runs.progress import Callback, show_bars, tracked
 from headatlas.runs.reload import ModelSource, task_of
 from headatlas.runs.stopping import StoppingRule
@@ -33,7 +34,7 @@ from headatlas.tasks.pairs import TaskPairs
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from headatlas.checks.results import ContrastCheck, Result
+    from headatlas.checks.results import ContrastCheck, Leaderboard, Result
     from headatlas.methods.baseline import Baseline
     from headatlas.methods.method import Method
 
@@ -244,18 +245,20 @@ class Atlas:
         head_map: Map | str,
         task: TaskLike | None = None,
         *,
-        questions: int = 64,
+        questions: int | None = None,
         kind: str | None = None,
-        **options: str,
+        **options: str | None,
     ) -> Result:
         """Is a map true? Its main check, or the one that `kind` names, on test questions.
 
         A map made from a file needs its `task`. The kind `faithfulness` is for maps of all methods;
-        its `options` are `replacement` and `measure`. The result is stored beside the map; a map
-        that was checked with as many questions or more is not checked again.
+        its `options` are `replacement` and `measure`. `questions` are 64 unless given, 24 for
+        faithfulness. The result is stored beside the map; a map that was checked with as many
+        questions or more is not checked again.
         """
         head_map = self._map(head_map)
         check = checking.find_check(head_map, kind, **options)
+        questions = check.questions if questions is None else questions
         if (stored := checking.known_result(head_map, check, self.store, questions)) is not None:
             return stored
         model = self.model_of(head_map)
@@ -264,11 +267,23 @@ class Atlas:
             check, model, own_task, head_map, questions, self.store, self.progress
         )
 
-    def can_check(self, head_map: Map) -> bool:
-        """Whether there is a check for this kind of map."""
-        return any(check.suits(head_map) for check in CHECKS.values())
+    def checks_of(self, head_map: Map | str) -> list[str]:
+        """The kinds of checks that there are for a map, its main check first."""
+        return checks_of(self._map(head_map))
 
-    def result(self, head_map: Map | str, kind: str | None = None, **options: str) -> Result | None:
+    def leaderboard(self, **options: str | None) -> Leaderboard:
+        """Which map to trust for which use: all maps whose faithfulness was checked.
+
+        `options` are those of the check. Where the folder holds maps of several models, it is that
+        of the model with most.
+        """
+        board = stored_leaderboard(list(self.maps().values()), self.store, **options)
+        self.store.write_json(f"checks/{board.file_name}.json", board.as_dict())
+        return board
+
+    def result(
+        self, head_map: Map | str, kind: str | None = None, **options: str | None
+    ) -> Result | None:
         """The stored result of a check of this very map; `None` if there is none."""
         head_map = self._map(head_map)
         check = checking.find_check(head_map, kind, **options)

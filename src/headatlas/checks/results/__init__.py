@@ -5,6 +5,7 @@ from headatlas.checks.results.contrast import ContrastCheck, Contrasted
 from headatlas.checks.results.faithfulness import Faithfulness
 from headatlas.checks.results.functions import FunctionCheck
 from headatlas.checks.results.gating import GatingCheck
+from headatlas.checks.results.leaderboard import Leaderboard, Standing
 from headatlas.checks.results.probe import ProbeReport
 from headatlas.maps import Comparison
 from headatlas.maps.result import Result
@@ -17,9 +18,11 @@ __all__ = [
     "Faithfulness",
     "FunctionCheck",
     "GatingCheck",
+    "Leaderboard",
     "MapCheck",
     "ProbeReport",
     "Result",
+    "Standing",
 ]
 
 RESULTS: dict[str, type[Result]] = {
@@ -29,6 +32,7 @@ RESULTS: dict[str, type[Result]] = {
         FunctionCheck,
         ProbeReport,
         Faithfulness,
+        Leaderboard,
         ContrastCheck,
         Comparison,
     )

@@ -1,0 +1,75 @@
+"""Which map serves which use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headatlas.plots.captions import count_text, models_heading, title_of
+from headatlas.plots.panels import grid, strip
+from headatlas.stats.faithfulness import HIGHER_IS_BETTER
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from headatlas.checks.results import Leaderboard
+
+PANELS = {
+    "circuit": "Small circuit ↑",
+    "removable": "Removable half ↓",
+    "gain": "Gain without the worst ↑",
+}
+"""The scores that are shown, and whether a high or a low number is good."""
+
+
+def leaderboard(boards: Sequence[Leaderboard]) -> Figure:
+    """Scores of every method (rows) on every task (columns), for the three uses of a map.
+
+    Darker is better within a task. Bold: beats orders shuffled within layers, and no map of the
+    task is shown to be better.
+    """
+    (board,) = boards
+    size = (0.62 * max(2, len(board.tasks)), 0.24 * max(2, len(board.methods)))
+    figure, axes = grid(1, 3, *size, share=False, gap=(0.5, 0.35), left=1.9, below=1.1)
+    for number, (panel, (score, title)) in enumerate(zip(axes[0], PANELS.items(), strict=True)):
+        strip(panel, title)
+        _draw(panel, board, score)
+        names = [] if number else list(board.methods)
+        panel.set_yticks(range(len(board.methods)), labels=names, fontsize=7)
+    axes[0][0].set_xlabel("task (bold: no map is shown to be better)", fontsize=8)
+    models_heading(
+        figure,
+        [board.model],
+        count_text([board.questions], "test question"),
+        f"replaced by {board.replacement}, {board.measure}",
+    )
+    return figure
+
+
+def _draw(panel: Axes, board: Leaderboard, score: str) -> None:
+    values = np.full((len(board.methods), len(board.tasks)), np.nan)
+    for row in board.rows:
+        values[board.methods.index(row.method), board.tasks.index(row.task)] = row.scores[
+            score
+        ].mean
+    good = values if HIGHER_IS_BETTER[score] else -values
+    low, high = np.nanmin(good, axis=0), np.nanmax(good, axis=0)
+    shade = (good - low) / np.where(high > low, high - low, 1.0)
+    panel.imshow(shade, cmap="Blues", vmin=0, vmax=1.6, aspect="auto")
+    for row in board.rows:
+        place = board.methods.index(row.method), board.tasks.index(row.task)
+        panel.text(
+            place[1],
+            place[0],
+            f"{values[place]:.2f}",
+            ha="center",
+            va="center",
+            fontsize=6.5,
+            weight="bold" if row.serves(score) else "normal",
+        )
+    names = [title_of(task) for task in board.tasks]
+    panel.set_xticks(range(len(names)), labels=names, rotation=45, ha="right", fontsize=7)
