@@ -8,10 +8,14 @@ from headatlas.checks.results import (
     About,
     ContrastCheck,
     Contrasted,
+    Faithfulness,
     FunctionCheck,
     GatingCheck,
+    Leaderboard,
     ProbeReport,
+    Standing,
 )
+from headatlas.checks.results.faithfulness import CurveScore, RemovalCurve
 from headatlas.checks.results.functions import (
     MaskingRow,
     Order,
@@ -25,6 +29,7 @@ from headatlas.checks.results.probe import Control
 from headatlas.maps import Comparison, Map
 from headatlas.maps.compare import AgreementRow
 from headatlas.maps.roles import SCORES
+from headatlas.stats.faithfulness import HIGHER_IS_BETTER
 from headatlas.stats.intervals import Change
 from headatlas.tasks.functions import FUNCTIONS
 
