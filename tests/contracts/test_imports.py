@@ -36,7 +36,15 @@ EXCEPTIONS = {
 figures as pandas finds its plotting backend, and nothing is imported before it is called."""
 
 NO_TORCH = ("stats", "maps", "plots", "checks.results")
-SHARED_CLI = {"__init__", "main", "effect_options", "gating_options", "options", "screen"}
+SHARED_CLI = {
+    "__init__",
+    "main",
+    "check_tables",
+    "effect_options",
+    "gating_options",
+    "options",
+    "screen",
+}
 LONGEST_CLI = 200
 
 

@@ -14,7 +14,7 @@ from ground_truth.puzzles import PUZZLES
 from ground_truth.trained import ALL_HEADS
 from headatlas.maps import combine
 from headatlas.maps.compare import importance
-from headatlas.methods import Ablation, Attribution, Gating, Patching
+from headatlas.methods import Ablation, Attribution, Gating, Knockout, Patching
 
 pytestmark = pytest.mark.long
 
@@ -25,6 +25,8 @@ METHODS = {
     "ablation, zero": (Ablation(replacement="zero"), 1),
     "ablation, mean": (Ablation(replacement="mean"), 1),
     "ablation, resample": (Ablation(replacement="resample"), 1),
+    "knockout, zero": (Knockout(replacement="zero"), 1),
+    "knockout, resample": (Knockout(replacement="resample"), 1),
     "gradient, zero": (Attribution(replacement="zero"), 1),
     "gradient, mean": (Attribution(replacement="mean"), 1),
     "gradient, resample": (Attribution(replacement="resample"), 1),

@@ -36,7 +36,7 @@ def test_estimates_have_no_standard_error_and_evaluations_are_counted(tiny):
 
 def test_a_third_of_the_heads_is_the_usual_number(tiny):
     heads = len(tiny.spec.heads())
-    assert Knockout().evaluations_of(tiny.spec) == max(24, heads // 3)
+    assert Knockout().evaluations_of(tiny.spec) == max(48, heads // 3)
     with pytest.raises(HeadAtlasError, match="at least 2 evaluations"):
         Knockout(evaluations=1)
 

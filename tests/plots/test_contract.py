@@ -176,6 +176,8 @@ def test_every_map_and_result_has_a_default_figure():
         "probe report": "confusion",
         "contrast check": "contrast",
         "comparison": "agreement",
+        "faithfulness": "faithfulness",
+        "leaderboard": "leaderboard",
     }
     assert {kind: default_figure(make()) for kind, make in THINGS.items()} == expected
     with pytest.raises(PlotError, match="no figure of a strange result"):

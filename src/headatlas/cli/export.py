@@ -10,7 +10,7 @@ import typer
 
 import headatlas as ha
 from headatlas.cli import options as given
-from headatlas.cli.check import show_held_out
+from headatlas.cli.check_tables import show_held_out
 from headatlas.cli.screen import name_files, say
 
 

@@ -21,7 +21,7 @@ def knockout(
         typer.Option(
             min=2,
             help="How often a set of heads is removed (default: a third of the number of heads, at "
-            "least 24).",
+            "least 48).",
         ),
     ] = None,
     examples: effect.Examples = 32,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from headatlas.models.run.sweep import Sweep
     from headatlas.models.spec import Head, ModelSpec
 
-SHARE, FEWEST = 3, 24
+SHARE, FEWEST = 3, 48
 """By default one evaluation for three heads, and at least so many."""
 
 ALONE, IN_COMPANY = 1.0, 2.0
@@ -41,7 +41,7 @@ class Knockout(ExampleMethod):
     names the suspicious heads, which are then removed alone; see `sparse_search`. `effect` is
     exact where `alone` is 1, as in `Ablation`, and an estimate elsewhere; of heads that stand in
     for each other it is the change by the head's removal beside other removed ones, where `alone`
-    is 2. `evaluations` is a third of the number of heads unless given, and at least 24. Estimates
+    is 2. `evaluations` is a third of the number of heads unless given, and at least 48. Estimates
     have no standard error.
 
     >>> Knockout(evaluations=90).settings()["evaluations"]

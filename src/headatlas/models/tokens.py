@@ -49,7 +49,8 @@ def leading_special_tokens(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...
     """
     bare = list(tokenizer("a", add_special_tokens=False)["input_ids"])
     full = list(tokenizer("a")["input_ids"])
-    for start in range(len(full) - len(bare) + 1):
+    # from the end, for tokenizers whose BOS also stands for unknown text
+    for start in reversed(range(len(full) - len(bare) + 1)):
         if full[start : start + len(bare)] == bare:
             return tuple(full[:start])
     return ()
