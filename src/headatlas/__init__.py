@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         Leaderboard,
         ProbeReport,
         Result,
+        TaskSpecificity,
     )
     from headatlas.maps import Comparison, Map, load_map
     from headatlas.maps import compare_maps as agreement
@@ -83,6 +84,7 @@ _HOMES = {
     "Result": "checks.results",
     "Task": "tasks",
     "TaskPairs": "tasks.pairs",
+    "TaskSpecificity": "checks.results",
     "Writes": "methods",
     "agreement": "maps:compare_maps",
     "check_file": "runs.preview",
@@ -136,6 +138,7 @@ __all__ = [
     "Task",
     "TaskError",
     "TaskPairs",
+    "TaskSpecificity",
     "Writes",
     "agreement",
     "check_file",

@@ -69,7 +69,7 @@ def test_heads_of_the_real_model_equal_zeroed_columns(headatlas, embedded, tmp_p
 
     from headatlas.tasks import load_task
 
-    examples = load_task("singular-plural").prompts(limit=4)
+    examples = load_task("singular-plural").prompts(limit=4, split="train")
     rows = [embedded.encode(each.prompt, each.target) for each in examples]
     plain = embedded.score(rows).mean().mean()
     for layer, head in heads:

@@ -98,7 +98,7 @@ def test_check_writes_what_it_finds(headatlas, gated, tasks):
     assert code == 0, error
     assert re.search(r"toggling \d+ of \d+ heads by facilitation", printed)
     assert "look 1: 95 % intervals over prefixes, questions and draws, for these seeds" in printed
-    (found,) = (json.loads(path.read_text()) for path in (out / "checks").glob("*.json"))
+    found = json.loads(next((out / "checks").glob("*.a.gating-????????.json")).read_text())
     assert [row["gates"] for row in found["held_out"]][:2] == ["untouched", "G"]
     assert set(found["toggling"]["holds"]) == {"facilitation", "interference", "irrelevance"}
     assert len(list((out / "figures").glob("*.toggling.svg"))) == 1
@@ -144,7 +144,8 @@ def test_three_updates_are_said_to_mean_nothing_and_are_not_approved(
     assert code == 0, error
     assert "the map is not reliable: roles mean nothing yet" in printed
     assert ": holds (" not in printed
-    (found,) = (json.loads(path.read_text()) for path in (out / "checks").glob("*.json"))
+    (path,) = (out / "checks").glob("*.gating-????????.json")
+    found = json.loads(path.read_text())
     assert True not in found["toggling"]["holds"].values()
 
 
@@ -322,7 +323,7 @@ def test_leave_one_out_learns_from_the_others(headatlas, tiny_folder, tasks, tmp
             "--threshold must be between 0 and 1, not 1.0",
         ),
         (("contrast", "--retain", "antonym", "--out", "o"), "every --retain needs a --forget"),
-        (("check", "{gated}", "--task", "ioi"), "there is no gating or probing map of 'ioi' in"),
+        (("check", "{gated}", "--task", "ioi"), "there is no map of 'ioi' in"),
         (("check", "{gated}"), "the map of 'a' was made from a file: give its path with --task"),
         (
             ("compare", "{gated}", "--map", "a.gating", "--map", "a.gating"),
@@ -359,7 +360,7 @@ def test_maps_of_equal_names_are_told_apart_by_content(headatlas, tiny_folder, t
     code, _, error = headatlas("check", tmp_path / "o", "--task", other, "--questions", "4")
     assert code == 2, error  # the other map of this name is skipped
     assert "have changed since this map was made" in error
-    assert len(list((tmp_path / "o" / "checks").glob("*.json"))) == 1
+    assert len(list((tmp_path / "o" / "checks").glob("*.gating-????????.json"))) == 1
     code, _, error = headatlas("export", tmp_path / "o", "--task", other, "--out", tmp_path / "m")
     assert code == 2
     assert "choose one with --map from" in " ".join(error.split())

@@ -23,6 +23,7 @@ from plots.made_up import (
     gating_check,
     leaderboard,
     probe_report,
+    task_specificity,
 )
 
 NAN = float("nan")
@@ -45,6 +46,7 @@ def examples():
         comparison(names=(None,)),
         faithfulness(),
         leaderboard(),
+        task_specificity(),
     ]
 
 

@@ -16,6 +16,7 @@ from headatlas.models.edit import Edit
 from headatlas.models.load.adapter import CONFIG, WEIGHTS, export_adapter
 from headatlas.models.load.loader import load_model
 from headatlas.models.model import Model
+from small_things import tiny_llama
 
 FAMILIES = ["gpt2", "gemma3_text", "qwen3", "lfm2"]
 """Input columns stored first; heads wider than the hidden size; a usual one; layers without."""
@@ -154,14 +155,14 @@ def test_an_adapter_holds_a_vector_per_projection(tiny, tmp_path):
     assert (folder / WEIGHTS).stat().st_size < 2_000
 
 
-def test_what_cannot_be_an_adapter_gets_a_sentence(tiny, tmp_path, monkeypatch):
+def test_what_cannot_be_an_adapter_gets_a_sentence(tmp_path):
+    tiny = tiny_llama()
     shared = Model(build("zamba2"), None, "zamba2")
     with pytest.raises(ModelError, match="shares its output projection with other layers: export"):
         export_adapter(shared, random_gate(shared), tmp_path / "one")
     with pytest.raises(EditError, match="only a gate of layer × head can be folded"):
         export_adapter(tiny, torch.zeros(2, 3, 4), tmp_path / "two")
-    unlike = torch.nn.Bilinear(1, 1, 1)
-    monkeypatch.setattr(tiny.hf.model.layers[1].self_attn, "o_proj", unlike)
+    tiny.hf.model.layers[1].self_attn.o_proj = torch.nn.Bilinear(1, 1, 1)
     with pytest.raises(ModelError, match="the output projection of layer 1 is a Bilinear"):
         export_adapter(tiny, random_gate(tiny), tmp_path / "three")
     assert not list(tmp_path.iterdir())

@@ -14,6 +14,7 @@ from headatlas.checks.results import (
     Leaderboard,
     ProbeReport,
     Standing,
+    TaskSpecificity,
 )
 from headatlas.checks.results.faithfulness import CurveScore, RemovalCurve
 from headatlas.checks.results.functions import (
@@ -197,6 +198,15 @@ def faithfulness(task="math", method="ablation"):
         About("map", "hash", "model", task, 2), "mean", "logprob", 2, (0, 1), shares, -1.0, -3.0,
         curve, curve, dict.fromkeys(HIGHER_IS_BETTER, score), ((-2.0, -2.0), (-1.0, -1.0)),
         (-1.0, -1.0), (-3.0, -3.0), 64.0, method, 0.9,
+    )  # fmt: skip
+
+
+def task_specificity():
+    """Two tasks, each of which loses most with its own heads."""
+    loss = ((change(0.8), change(0.3)), (change(0.2), change(0.9)))
+    return TaskSpecificity(
+        "model", "ablation", ("math.ablation", "syntax.ablation"), ("one", "two"),
+        ("math", "syntax"), 13, 24, "mean", "logprob", loss, change(0.6), 0.5, 0.2,
     )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from plots.made_up import (
     leaderboard,
     probe_report,
     probing_map,
+    task_specificity,
 )
 
 THINGS = {
@@ -34,6 +35,7 @@ THINGS = {
     "comparison": comparison,
     "faithfulness": faithfulness,
     "leaderboard": leaderboard,
+    "task specificity": task_specificity,
 }
 SHOWN = {
     "heatmap": "ablation map",
@@ -54,6 +56,7 @@ SHOWN = {
     "agreement": "comparison",
     "faithfulness": "faithfulness",
     "leaderboard": "leaderboard",
+    "task-specificity": "task specificity",
 }
 LABELS = {
     "heatmap": ("Head", "Layer"),
@@ -77,6 +80,7 @@ LABELS = {
     "agreement": ("rank correlation (bars: 95 %; |: ceiling)", ""),
     "faithfulness": ("heads (% of all, most important first)", "faithfulness"),
     "leaderboard": ("task (bold: no map is shown to be better)", ""),
+    "task-specificity": ("task measured (bold: 95 % excludes 0)", "whose 13 heads are removed"),
 }
 
 
@@ -178,6 +182,7 @@ def test_every_map_and_result_has_a_default_figure():
         "comparison": "agreement",
         "faithfulness": "faithfulness",
         "leaderboard": "leaderboard",
+        "task specificity": "task-specificity",
     }
     assert {kind: default_figure(make()) for kind, make in THINGS.items()} == expected
     with pytest.raises(PlotError, match="no figure of a strange result"):

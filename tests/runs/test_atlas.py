@@ -305,8 +305,8 @@ def test_a_map_made_from_a_file_needs_its_task_to_be_checked(atlas, task, tmp_pa
     renamed = write_task(tmp_path / "renamed.jsonl", count=24)
     assert atlas.task_of(gates, renamed).name == "task"  # the same questions
     effects = atlas.map(ha.Ablation(heads=((0, 0),)), task)
-    with pytest.raises(ha.HeadAtlasError, match="there is no check for ablation maps"):
-        atlas.check(effects)
+    with pytest.raises(ha.HeadAtlasError, match="1 of 12 heads: a curve needs all"):
+        atlas.check(effects, task)
     with pytest.raises(ha.HeadAtlasError, match="the check 'probe' is not for gating maps"):
         atlas.check(gates, kind="probe")
     with pytest.raises(ha.HeadAtlasError, match="a check needs at least 2 questions, not 1"):

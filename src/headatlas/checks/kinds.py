@@ -17,11 +17,8 @@ from headatlas.checks.results import (
     MapCheck,
     ProbeReport,
 )
-from headatlas.checks.yardstick.faithfulness import (
-    can_be_judged,
-    check_faithfulness,
-    faithfulness_passes,
-)
+from headatlas.checks.yardstick.faithfulness import check_faithfulness, faithfulness_passes
+from headatlas.checks.yardstick.order import can_be_judged
 from headatlas.errors import HeadAtlasError
 from headatlas.maps.functions import is_probing
 from headatlas.maps.roles import is_gating

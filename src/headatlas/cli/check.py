@@ -20,6 +20,7 @@ class Kind(StrEnum):
     gating = "gating"
     functions = "functions"
     faithfulness = "faithfulness"
+    specificity = "specificity"
 
 
 def check(
@@ -69,6 +70,9 @@ def check(
     removed, and for comparison orders shuffled within layers. CPR and CMD are the areas of the MIB
     benchmark; a leaderboard of all maps says which to trust for which use.
 
+    Specificity, where a method has maps of several tasks: the most important 5 % of the heads of
+    one task are removed, and all tasks measured. Do tasks need their own heads more than others'?
+
     Results and figures go into DIR; a map that was checked before is not checked again. With more
     questions it is, but looking again costs: intervals of a second look are 99 % ones.
 
@@ -81,67 +85,108 @@ def check(
     tasks = {
         loaded.name: loaded for loaded in (files.load(name, model.download) for name in task or [])
     }
+    kinds = [one.value for one in kind or Kind]
     options = {"replacement": replacement.value, "measure": measure.value}
     with model.atlas(folder) as atlas:
-        results: list[ha.Result] = []
-        skipped = False
-        work = _chosen(atlas, map_name, tasks, kind)
-        for head_map, name in work:
-            if name != Kind.faithfulness:
-                _warn(head_map)
-            own = tasks.get(str(head_map.provenance["task"]))
-            chosen = options if name == Kind.faithfulness else {}
-            try:
-                result = atlas.check(head_map, own, questions=questions, kind=name, **chosen)
-            except ha.HeadAtlasError as error:
-                if len(work) == 1:
-                    raise
-                note(f"{head_map.name} is not checked: {error}")
-                skipped = True
-                continue
-            results.append(result)
-            marked = [atlas.load(head_map.name)] if isinstance(result, ha.FunctionCheck) else []
-            atlas.save_figures(result, *marked)
-        if not results:
+        maps = _chosen(atlas, map_name, tasks, kinds)
+        checks = _Checks(atlas, tasks, questions, options)
+        checks.check_each(maps, kinds)
+        if Kind.specificity in kinds:
+            checks.compare_tasks(maps)
+        if not checks.results:
             raise ha.HeadAtlasError(f"no map in {folder} could be checked.")
         board = None
-        if any(isinstance(result, ha.Faithfulness) for result in results):
+        if any(isinstance(result, ha.Faithfulness) for result in checks.results):
             board = atlas.leaderboard(**options)
             atlas.save_figures(board)
-    for result in results:
+    for result in checks.results:
         show_result(result)
     if board is not None:
         show_leaderboard(board)
     name_files(atlas.files)
-    if skipped:
+    if checks.skipped:
         raise typer.Exit(2)
 
 
+class _Checks:
+    """Checks one after the other: what cannot be checked leaves the rest."""
+
+    def __init__(
+        self,
+        atlas: ha.Atlas,
+        tasks: dict[str, ha.Task],
+        questions: int | None,
+        options: dict[str, str],
+    ) -> None:
+        self._atlas, self._tasks = atlas, tasks
+        self._questions, self._options = questions, options
+        self.results: list[ha.Result] = []
+        self.skipped = False
+
+    def check_each(self, maps: list[ha.Map], kinds: list[str]) -> None:
+        atlas = self._atlas
+        work = [(one, name) for one in maps for name in atlas.checks_of(one) if name in kinds]
+        for head_map, name in work:
+            options = self._options if name == Kind.faithfulness else {}
+            if name != Kind.faithfulness:
+                _warn(head_map)
+            own = self._tasks.get(str(head_map.provenance["task"]))
+            try:
+                result = atlas.check(head_map, own, questions=self._questions, kind=name, **options)
+            except ha.HeadAtlasError as error:
+                if len(work) == 1:
+                    raise
+                self._skip(head_map.name, error)
+                continue
+            marked = [atlas.load(head_map.name)] if isinstance(result, ha.FunctionCheck) else []
+            self._add(result, *marked)
+
+    def compare_tasks(self, maps: list[ha.Map]) -> None:
+        for own in self._atlas.sets_of_tasks(*maps):
+            try:
+                result = self._atlas.specificity(
+                    *own,
+                    tasks=self._tasks.values(),
+                    questions=self._questions,
+                    replacement=self._options["replacement"],
+                    measure=self._options["measure"],
+                )
+            except ha.HeadAtlasError as error:
+                self._skip(f"the specificity of {' and '.join(one.name for one in own)}", error)
+                continue
+            self._add(result)
+
+    def _add(self, result: ha.Result, *maps: ha.Map) -> None:
+        self.results.append(result)
+        self._atlas.save_figures(result, *maps)
+
+    def _skip(self, name: str, error: ha.HeadAtlasError) -> None:
+        note(f"{name} is not checked: {error}")
+        self.skipped = True
+
+
 def _chosen(
-    atlas: ha.Atlas,
-    names: list[str] | None,
-    tasks: dict[str, ha.Task],
-    kinds: list[Kind] | None,
-) -> list[tuple[ha.Map, str]]:
-    """The maps to check and how: those named, or all of the tasks."""
-    maps = [atlas.load(name) for name in names or atlas.names]
-    known = [kind.value for kind in kinds or Kind]
-    work = [
-        (head_map, name) for head_map in maps for name in atlas.checks_of(head_map) if name in known
+    atlas: ha.Atlas, names: list[str] | None, tasks: dict[str, ha.Task], kinds: list[str]
+) -> list[ha.Map]:
+    """The maps to check: those named, or all of the tasks."""
+    maps = [
+        head_map
+        for head_map in map(atlas.load, names or atlas.names)
+        if {*atlas.checks_of(head_map), Kind.specificity} & set(kinds)
     ]
-    if not work:
+    if not maps:
         raise ha.HeadAtlasError(
             f"there is no map in {atlas.folder} that can be checked: run 'headatlas gate', "
             "'headatlas probe' or 'headatlas ablate' first."
         )
-    have = dict.fromkeys(str(head_map.provenance["task"]) for head_map, _ in work)
+    have = dict.fromkeys(str(head_map.provenance["task"]) for head_map in maps)
     for name in tasks:
         if name not in have:
             raise ha.HeadAtlasError(
                 f"there is no map of '{name}' in {atlas.folder} that can be checked; there is one "
                 f"of {', '.join(have)}."
             )
-    return [(one, name) for one, name in work if not tasks or one.provenance["task"] in tasks]
+    return [one for one in maps if not tasks or one.provenance["task"] in tasks]
 
 
 def _warn(head_map: ha.Map) -> None:

@@ -28,6 +28,12 @@ def method_label(head_map: Map) -> str:
     return f"{method} ({', '.join(words)})" if words else method
 
 
+def evidence(head_map: Map) -> int:
+    """How much a map rests on: the number of examples of all its seeds."""
+    seeds = int(head_map.data.sizes.get("seed", 1))
+    return seeds * int(head_map.provenance.get("examples_used", 1))
+
+
 _TOLD: dict[str, dict[str, Any]] = {
     "ablation": {
         "replacement": None,

@@ -104,6 +104,9 @@ class Knockout(ExampleMethod):
             f"{task.questions_hash} knockout {seed}",
         )
         search.run()
+        if report is not None:
+            for _ in range(search.budget - len(search.removed)):
+                report(f"seed {seed}, every head is measured")
         effects = _effects(search, model.spec, measured, keep_examples=self.keep_examples)
         facts = measured.facts() | {
             "evaluations": len(search.removed),

@@ -18,6 +18,7 @@ from headatlas.checks.results import (
     GatingCheck,
     Leaderboard,
     ProbeReport,
+    TaskSpecificity,
 )
 from headatlas.errors import HeadAtlasError, PlotError
 from headatlas.maps import Comparison, Map
@@ -41,6 +42,7 @@ from headatlas.plots.masking import masking
 from headatlas.plots.saving import check_format, save_figure, save_in_all_formats
 from headatlas.plots.specificity import specificity
 from headatlas.plots.strengthening import strengthening
+from headatlas.plots.task_specificity import task_specificity
 from headatlas.plots.toggling import toggling
 from headatlas.plots.trajectories import trajectories
 
@@ -78,6 +80,7 @@ FIGURES: dict[str, Drawing] = {
     "strengthening": Drawing(strengthening, FunctionCheck, FunctionCheck.kind),
     "faithfulness": Drawing(faithfulness, Faithfulness, Faithfulness.kind, several=True),
     "leaderboard": Drawing(leaderboard, Leaderboard, Leaderboard.kind),
+    "task-specificity": Drawing(task_specificity, TaskSpecificity, TaskSpecificity.kind),
     "confusion": Drawing(confusion, ProbeReport, ProbeReport.kind),
     "contrast": Drawing(contrast, ContrastCheck, ContrastCheck.kind, several=True),
     "agreement": Drawing(agreement, Comparison, Comparison.kind, several=True),
@@ -94,6 +97,7 @@ MAIN = (
     "confusion",
     "faithfulness",
     "leaderboard",
+    "task-specificity",
 )
 """The figures that are drawn where none is named; of other maps it is the heatmap."""
 

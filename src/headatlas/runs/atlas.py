@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headatlas.checks.kinds import checks_of
+from headatlas.checks.yardstick.task_specificity import SHARE
 from headatlas.errors import HeadAtlasError
 from headatlas.maps import Comparison, Map, compare_maps, load_map
 from headatlas.maps.functions import is_probing
@@ -26,6 +27,7 @@ from headatlas.runs import (
 from headatlas.runs.leaderboard import stored_leaderboard
 from headatlas.runs.progress import Callback, show_bars, tracked
 from headatlas.runs.reload import ModelSource, task_of
+from headatlas.runs.specificity import sets_of_tasks, stored_specificity
 from headatlas.runs.stopping import StoppingRule
 from headatlas.runs.store import Store
 from headatlas.tasks import Task, load_task
@@ -34,7 +36,7 @@ from headatlas.tasks.pairs import TaskPairs
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from headatlas.checks.results import ContrastCheck, Leaderboard, Result
+    from headatlas.checks.results import ContrastCheck, Leaderboard, Result, TaskSpecificity
     from headatlas.methods.baseline import Baseline
     from headatlas.methods.method import Method
 
@@ -280,6 +282,42 @@ class Atlas:
         board = stored_leaderboard(list(self.maps().values()), self.store, **options)
         self.store.write_json(f"checks/{board.file_name}.json", board.as_dict())
         return board
+
+    def specificity(
+        self,
+        *maps: Map | str,
+        tasks: Iterable[TaskLike] = (),
+        share: float = SHARE,
+        questions: int | None = None,
+        replacement: str | None = None,
+        measure: str | None = None,
+    ) -> TaskSpecificity:
+        """Do tasks need their own heads, more than those of other tasks?
+
+        The most important heads of every map, a `share` of all, are removed, and the test questions
+        of all maps' tasks are measured. `maps` are of two or more tasks and one model; `tasks` are
+        those that were made from files. All else is as in the check of faithfulness.
+        """
+        chosen = [self._map(head_map) for head_map in maps]
+        given = {task.name: task for task in map(self._task, tasks)}
+        own = [self.task_of(one, given.get(str(one.provenance["task"]))) for one in chosen]
+        if len({one.provenance["model_hash"] for one in chosen}) > 1:
+            raise HeadAtlasError("specificity is measured on maps of one model.")
+        return stored_specificity(
+            self.model_of(chosen[0]) if chosen else self.model,
+            chosen,
+            own,
+            share=share,
+            questions=questions,
+            options={"replacement": replacement, "measure": measure},
+            store=self.store,
+            progress=self.progress,
+        )
+
+    def sets_of_tasks(self, *maps: Map | str) -> list[list[Map]]:
+        """The maps whose `specificity` can be measured, one list per model and method: of those
+        given, or of all."""
+        return sets_of_tasks([self._map(head_map) for head_map in maps or self.names])
 
     def result(
         self, head_map: Map | str, kind: str | None = None, **options: str | None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from headatlas.checks.results import Faithfulness
 from headatlas.checks.yardstick.leaderboard import rank_maps
 from headatlas.errors import HeadAtlasError
-from headatlas.maps.labels import method_label
+from headatlas.maps.labels import evidence, method_label
 from headatlas.runs.checking import find_check, stored_result
 
 if TYPE_CHECKING:
@@ -42,14 +42,12 @@ def _distinct(results: list[Faithfulness], maps: list[Map]) -> list[Faithfulness
     for result in results:
         key = (result.about.task, method_label(by_name[result.about.map]))
         before = chosen.get(key)
-        if before is None or _size(by_name[result.about.map]) > _size(by_name[before.about.map]):
-            chosen[key] = result
+        if before is not None:
+            maps_of_both = by_name[result.about.map], by_name[before.about.map]
+            if evidence(maps_of_both[0]) <= evidence(maps_of_both[1]):
+                continue
+        chosen[key] = result
     return list(chosen.values())
-
-
-def _size(head_map: Map) -> int:
-    seeds = int(head_map.data.sizes.get("seed", 1))
-    return seeds * int(head_map.provenance.get("examples_used", 1))
 
 
 def _seconds(store: Store) -> dict[str, float]:

@@ -7,6 +7,7 @@ from headatlas.checks.results.functions import FunctionCheck
 from headatlas.checks.results.gating import GatingCheck
 from headatlas.checks.results.leaderboard import Leaderboard, Standing
 from headatlas.checks.results.probe import ProbeReport
+from headatlas.checks.results.task_specificity import TaskSpecificity
 from headatlas.maps import Comparison
 from headatlas.maps.result import Result
 
@@ -23,6 +24,7 @@ __all__ = [
     "ProbeReport",
     "Result",
     "Standing",
+    "TaskSpecificity",
 ]
 
 RESULTS: dict[str, type[Result]] = {
@@ -33,6 +35,7 @@ RESULTS: dict[str, type[Result]] = {
         ProbeReport,
         Faithfulness,
         Leaderboard,
+        TaskSpecificity,
         ContrastCheck,
         Comparison,
     )

@@ -25,13 +25,11 @@ from headatlas.checks.yardstick.curves import (
     keep_shares,
     shuffled_within_layers,
 )
+from headatlas.checks.yardstick.order import judged_order
 from headatlas.checks.yardstick.questions import RemovalQuestions
-from headatlas.errors import HeadAtlasError
-from headatlas.maps.compare import importance
 from headatlas.maps.halves import halves
-from headatlas.maps.importance import ranks_heads
 from headatlas.maps.labels import method_label
-from headatlas.maps.order import Head, heads_by
+from headatlas.maps.order import Head
 from headatlas.stats.arrays import FloatArray
 from headatlas.stats.ceiling import split_half
 from headatlas.stats.faithfulness import HIGHER_IS_BETTER, KeepCurve
@@ -41,7 +39,6 @@ from headatlas.stats.resampling import bootstrap_change, equal_weights, resample
 if TYPE_CHECKING:
     from headatlas.checks.context import CheckContext
     from headatlas.maps import Map
-    from headatlas.models.spec import ModelSpec
 
 DRAWS = 4
 """Orders shuffled within layers."""
@@ -51,16 +48,11 @@ Measured = dict[str, FloatArray]
 """
 
 
-def can_be_judged(head_map: Map) -> bool:
-    """Whether a map ranks the heads of one task, by one number each."""
-    return ranks_heads(head_map) and "function" not in head_map.data.dims
-
-
 def check_faithfulness(context: CheckContext) -> Faithfulness:
     """Both curves of a map, and those of shuffled orders."""
     model, head_map, about = context.model, context.head_map, context.about
     options = context.options
-    order = _order(head_map, model.spec)
+    order = judged_order(head_map, model.spec)
     questions = RemovalQuestions(
         model, context.task, about.requested, options["replacement"], options["measure"]
     )
@@ -102,21 +94,6 @@ def check_faithfulness(context: CheckContext) -> Faithfulness:
 def faithfulness_passes(head_map: Map) -> int:
     """How often the check reports."""
     return 1 + DRAWS
-
-
-def _order(head_map: Map, spec: ModelSpec) -> list[Head]:
-    """All heads, the most important first; raises if the map cannot be judged on test questions."""
-    if head_map.provenance.get("split") == "test":
-        raise HeadAtlasError(
-            f"{head_map.name} was measured on test questions, so that these cannot judge it: make "
-            "it again with --split train (split='train')."
-        )
-    order = heads_by(importance(head_map))
-    if len(order) < len(spec.heads()):
-        raise HeadAtlasError(
-            f"{head_map.name} has {len(order)} of {len(spec.heads())} heads: a curve needs all."
-        )
-    return order
 
 
 def _measured(questions: RemovalQuestions, order: Sequence[Head]) -> dict[str, list[list[float]]]:

@@ -1,0 +1,34 @@
+"""The order in which a map puts all heads of a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headatlas.errors import HeadAtlasError
+from headatlas.maps.compare import importance
+from headatlas.maps.importance import ranks_heads
+from headatlas.maps.order import Head, heads_by
+
+if TYPE_CHECKING:
+    from headatlas.maps import Map
+    from headatlas.models.spec import ModelSpec
+
+
+def can_be_judged(head_map: Map) -> bool:
+    """Whether a map ranks the heads of one task, by one number each."""
+    return ranks_heads(head_map) and "function" not in head_map.data.dims
+
+
+def judged_order(head_map: Map, spec: ModelSpec) -> list[Head]:
+    """All heads, the most important first; raises if the map cannot be judged on test questions."""
+    if head_map.provenance.get("split") == "test":
+        raise HeadAtlasError(
+            f"{head_map.name} was measured on test questions, so that these cannot judge it: make "
+            "it again with --split train (split='train')."
+        )
+    order = heads_by(importance(head_map))
+    if len(order) < len(spec.heads()):
+        raise HeadAtlasError(
+            f"{head_map.name} has {len(order)} of {len(spec.heads())} heads: a curve needs all."
+        )
+    return order
