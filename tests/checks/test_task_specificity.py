@@ -73,7 +73,10 @@ def test_it_is_kept_and_read_again(atlas, tasks, monkeypatch):
     assert TaskSpecificity.from_dict(stored) == first
     from headatlas.checks.yardstick import task_specificity
 
-    monkeypatch.setattr(task_specificity, "_measured", None)  # nothing is measured again
+    def measured(*given):
+        pytest.fail("it was measured before")
+
+    monkeypatch.setattr(task_specificity, "_measured", measured)
     assert atlas.specificity("one.", "two.", tasks=tasks, questions=8, share=SHARE) == first
 
 

@@ -154,11 +154,16 @@ def test_atlas(tmp_path_factory, tiny_folder, tasks, suite, succeed, quick, monk
     twins = make_twins(tmp_path_factory, "atlas", tiny_folder, succeed)
     succeed("atlas", "--quick", "--model", tiny_folder, "--out", twins.by_program)
     atlas = twins.atlas
-    atlas.save_figures(atlas.map(ha.Ablation(examples=8), tasks[0]))
+    cheap = (ha.Ablation(examples=8), ha.Attribution(examples=8), ha.Attention(examples=8))
+    effects = [atlas.map(method, tasks[0]) for method in cheap]
+    atlas.save_figures(*effects)
     gating = ha.Gating.quick()
     atlas.save_figures(*[atlas.map(gating, task) for task in tasks])
     functions = atlas.map(ha.Probing(epochs=2), suite)
     atlas.save_figures(functions, atlas.check(functions, suite, kind="probe"))
+    judged = [atlas.check(one, tasks[0], kind="faithfulness", questions=8) for one in effects]
+    atlas.save_figures(*judged, atlas.leaderboard())
+    twins.are_equal(r"leaderboard\.svg", r"faithfulness\.json")
     twins.are_equal(r"heatmap\.svg", r"always-any\.svg", r"functions\.svg", r"\.probe\.json")
 
 

@@ -9,6 +9,7 @@ import typer
 
 import headatlas as ha
 from headatlas.cli import options as given
+from headatlas.cli.check_tables import show_leaderboard
 from headatlas.cli.probe import show_report
 from headatlas.cli.top import finish
 
@@ -35,7 +36,8 @@ def atlas(
 ) -> None:
     """Map a model with the built-in tasks and settings.
 
-    Ablation shows what removing each head does to a word task; gating shows which heads arithmetic
+    Ablation shows what removing each head does to a word task, attribution estimates it, and
+    attention shows where heads look; a leaderboard says which of them to trust. Gating shows which heads arithmetic
     and syntax need and which get in their way, always (in every seed) and in any; probing shows
     which heads tell eight cognitive functions apart. The published gating maps have ten seeds: with
     --seeds 10 the same folder continues to them. 'headatlas check' then says whether it is true.
@@ -47,15 +49,27 @@ def atlas(
     """
     seeds = seeds or (1 if quick else 3)
     with model.atlas(out) as study:
-        ablation = ha.Ablation(examples=QUICK_EXAMPLES) if quick else ha.Ablation()
+        examples = QUICK_EXAMPLES if quick else ha.Ablation.examples
+        cheap = (
+            ha.Ablation(examples=examples),
+            ha.Attribution(examples=examples),
+            ha.Attention(examples=examples),
+        )
         gating = ha.Gating.quick() if quick else ha.Gating(batch_size=BATCH_SIZE)
         probing = ha.Probing(epochs=QUICK_EPOCHS) if quick else ha.Probing()
-        effects = study.map(ablation, ABLATED)
-        study.save_figures(effects)
+        effects = [study.map(method, ABLATED) for method in cheap]
+        study.save_figures(*effects)
         gates = [study.map(gating, name, seeds) for name in GATED]
         study.save_figures(*gates)
         functions = study.map(probing, PROBED, seeds)
         report = study.check(functions, PROBED, kind="probe")
         study.save_figures(functions, report)
+        questions = QUICK_EXAMPLES if quick else None
+        judged = [
+            study.check(one, ABLATED, kind="faithfulness", questions=questions) for one in effects
+        ]
+        board = study.leaderboard()
+        study.save_figures(*judged, board)
     show_report(report)
-    finish(study, [effects, *gates, functions])
+    show_leaderboard(board)
+    finish(study, [*effects, *gates, functions])

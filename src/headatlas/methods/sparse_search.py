@@ -3,7 +3,7 @@
 Random masks remove several heads together. A Lasso on the results says which heads could be behind
 them; the most suspicious one is removed alone, the Lasso is fitted again, and so on. (Heads that
 every evaluation removed together cannot be told apart: they are one column, and one of them is
-drawn.) A mask that hurts far more than all that is known of its heads hides heads that stand in for
+drawn.) A mask that hurts far more than its heads do alone hides heads that stand in for
 each other; these are found by putting back its heads, one at a time.
 """
 
@@ -30,6 +30,9 @@ FEWEST_TOGETHER = 5
 PENALTY = 0.1
 """What the Lasso takes off every effect, as a share of the median change: few heads change a lot,
 and the penalty must not grow with them."""
+
+NOTABLE = 10
+"""Heads that stand in for each other matter if together they do more than the head of this rank."""
 
 
 @dataclass
@@ -124,22 +127,25 @@ class SparseSearch:
         return self._rng.choice(cell)
 
     def _hiding_mask(self) -> int | None:
-        """The number of a mask that hurts far more than its heads do, if there is one.
+        """The number of the mask that hurts most beyond what its heads do alone, if there is one.
 
-        Its heads are all measured, and what they leave unexplained is a larger loss than that of
-        any head alone.
+        Its heads are all measured. Together they do more than twice what they do alone, and the
+        difference is a larger loss than that of the tenth head.
         """
         means = self._means()
         known = {head: float(values.mean()) for head, values in self.alone.items()}
-        worst = min([0.0, *known.values()])
+        notable = sorted(known.values())[:NOTABLE][-1:]
+        found: dict[int, float] = {}
         for number, heads in enumerate(self.removed):
             if len(heads) < 2 or number in self._looked_behind or len(heads) > self._left:
                 continue
             if not all(head in known and head not in self.in_company for head in heads):
                 continue
-            if means[number] - sum(known[head] for head in heads) < worst:
-                return number
-        return None
+            explained = sum(known[head] for head in heads)
+            hidden = float(means[number]) - explained
+            if hidden < min([0.0, explained, *notable]):
+                found[number] = hidden
+        return min(found, key=lambda number: found[number], default=None)
 
     def _put_back(self, number: int) -> None:
         """Remove all heads of a mask but one, each in turn."""
