@@ -37,10 +37,11 @@ def atlas(
     """Map a model with the built-in tasks and settings.
 
     Ablation shows what removing each head does to a word task, attribution estimates it, and
-    attention shows where heads look; a leaderboard says which of them to trust. Gating shows which heads arithmetic
-    and syntax need and which get in their way, always (in every seed) and in any; probing shows
-    which heads tell eight cognitive functions apart. The published gating maps have ten seeds: with
-    --seeds 10 the same folder continues to them. 'headatlas check' then says whether it is true.
+    attention shows where heads look; a leaderboard says which of them to trust. Gating shows which
+    heads arithmetic and syntax need and which get in their way, always (in every seed) and in any;
+    probing shows which heads tell eight cognitive functions apart. The published gating maps have
+    ten seeds: with --seeds 10 the same folder continues to them. 'headatlas check' then says
+    whether it is true.
 
     \b
     Examples:
