@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         ProbeReport,
         Result,
     )
-    from headatlas.maps import Comparison, Map, load_map
+    from headatlas.maps import Comparison, Map, Mediation, load_map
     from headatlas.maps import compare_maps as agreement
     from headatlas.methods import (
         Ablation,
@@ -73,6 +73,7 @@ _HOMES = {
     "Knockout": "methods",
     "Leaderboard": "checks.results",
     "Map": "maps",
+    "Mediation": "maps",
     "Model": "models.model",
     "Preview": "runs.preview",
     "ProbeReport": "checks.results",
@@ -125,6 +126,7 @@ __all__ = [
     "Knockout",
     "Leaderboard",
     "Map",
+    "Mediation",
     "Model",
     "Patching",
     "Preview",

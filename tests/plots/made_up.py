@@ -27,7 +27,7 @@ from headatlas.checks.results.functions import (
 from headatlas.checks.results.gating import Curve, Toggling
 from headatlas.checks.results.probe import Control
 from headatlas.maps import Comparison, Map
-from headatlas.maps.compare import AgreementRow
+from headatlas.maps.comparison import AgreementRow
 from headatlas.maps.roles import SCORES
 from headatlas.stats.faithfulness import HIGHER_IS_BETTER
 from headatlas.stats.intervals import Change

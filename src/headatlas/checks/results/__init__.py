@@ -7,7 +7,7 @@ from headatlas.checks.results.functions import FunctionCheck
 from headatlas.checks.results.gating import GatingCheck
 from headatlas.checks.results.leaderboard import Leaderboard, Standing
 from headatlas.checks.results.probe import ProbeReport
-from headatlas.maps import Comparison
+from headatlas.maps import Comparison, Mediation
 from headatlas.maps.result import Result
 
 __all__ = [
@@ -35,5 +35,6 @@ RESULTS: dict[str, type[Result]] = {
         Leaderboard,
         ContrastCheck,
         Comparison,
+        Mediation,
     )
 }
