@@ -22,6 +22,7 @@ from plots.made_up import (
     function_check,
     gating_check,
     leaderboard,
+    mediation,
     probe_report,
 )
 
@@ -45,6 +46,8 @@ def examples():
         comparison(names=(None,)),
         faithfulness(),
         leaderboard(),
+        mediation(),
+        mediation(mediating=0),
     ]
 
 

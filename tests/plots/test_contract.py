@@ -19,6 +19,7 @@ from plots.made_up import (
     gating_check,
     gating_map,
     leaderboard,
+    mediation,
     probe_report,
     probing_map,
 )
@@ -34,6 +35,7 @@ THINGS = {
     "comparison": comparison,
     "faithfulness": faithfulness,
     "leaderboard": leaderboard,
+    "mediation": mediation,
 }
 SHOWN = {
     "heatmap": "ablation map",
@@ -52,6 +54,8 @@ SHOWN = {
     "confusion": "probe report",
     "contrast": "contrast check",
     "agreement": "comparison",
+    "agreement-matrix": "comparison",
+    "mediation": "mediation",
     "faithfulness": "faithfulness",
     "leaderboard": "leaderboard",
 }
@@ -75,6 +79,8 @@ LABELS = {
     "confusion": ("predicted function", "true function"),
     "contrast": ("", "accuracy"),
     "agreement": ("rank correlation (bars: 95 %; |: ceiling)", ""),
+    "agreement-matrix": ("", ""),
+    "mediation": ("indirect effect", "largest F over seeds"),
     "faithfulness": ("heads (% of all, most important first)", "faithfulness"),
     "leaderboard": ("task (bold: no map is shown to be better)", ""),
 }
@@ -175,17 +181,19 @@ def test_every_map_and_result_has_a_default_figure():
         "function check": "masking",
         "probe report": "confusion",
         "contrast check": "contrast",
-        "comparison": "agreement",
+        "comparison": "agreement-matrix",
         "faithfulness": "faithfulness",
         "leaderboard": "leaderboard",
+        "mediation": "mediation",
     }
     assert {kind: default_figure(make()) for kind, make in THINGS.items()} == expected
+    assert default_figure(comparison(kinds=("gating", "ablation"))) == "agreement"
     with pytest.raises(PlotError, match="no figure of a strange result"):
         default_figure(type("Strange", (Result,), {"kind": "strange result"})())
 
 
 def test_mistakes_get_one_sentence():
-    with pytest.raises(PlotError, match=r"^no figure 'pie': there are heatmap, .*agreement\.$"):
+    with pytest.raises(PlotError, match=r"^no figure 'pie': there are heatmap, .*mediation\.$"):
         draw("pie", ablation_map())
     sentence = r"^the figure masking shows a function check, not a gating map\.$"
     with pytest.raises(PlotError, match=sentence):

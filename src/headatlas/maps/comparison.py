@@ -101,9 +101,11 @@ class Comparison(Result):
         joint = joint_name(self.maps)
         if len(self.maps) < 3:
             return joint
-        shared = [name for name in (short_name(self.model), self.subject) if AND not in name]
+        shared = [name for name in (self.model, self.subject) if AND not in name]
         digest = joint.rsplit("-", 1)[-1]
-        return safe_name(".".join([*shared, f"{len(self.maps)}-maps-{digest}"]))
+        return ".".join(
+            [*(safe_name(short_name(name)) for name in shared), f"{len(self.maps)}-maps-{digest}"]
+        )
 
     @property
     def labels(self) -> tuple[str, ...]:

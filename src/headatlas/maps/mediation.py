@@ -93,9 +93,10 @@ class Mediation(Result):
 
     @property
     def test(self) -> str:
-        """Welch's test in the usual notation; why there is none, where there is none."""
+        """Welch's test and that of ranks; why there is none, where there is none."""
         if not isnan(self.t):
-            return f"t({self.df:.2f}) = {self.t:.2f}, p = {self.p:.2g}"
+            welch_test = f"t({self.df:.2f}) = {self.t:.2f}, p = {self.p:.2g}"
+            return f"{welch_test} (Welch), p = {self.rank_p:.2g} (Mann and Whitney)"
         if len(self.mediating) > 1:
             return "no test: facilitation does not vary"
         return f"no test: {_number(len(self.mediating))} mediates"
@@ -131,16 +132,15 @@ class Mediation(Result):
             f"difference {self.difference.mean:+.2f} ({self.difference.low:+.2f} … "
             f"{self.difference.high:+.2f})"
         )
-        tests = f"{self.test} (Welch), p = {self.rank_p:.2g} (Mann and Whitney)"
-        return f"{means}; {interval}, {tests}: {self._verdict()}"
+        return f"{means}; {interval}, {self.test}: {self._verdict()}"
 
     def _verdict(self) -> str:
-        """In words; a difference that only one of the two tests shows is called uncertain."""
+        """What the tests show, in words."""
         above = self.difference.above
         if above is None:
             return "no difference is shown"
         words = f"heads that mediate facilitate {'more' if above else 'less'}"
-        return words if self.rank_p < 1 - LEVEL else f"{words}, but ranks do not show it"
+        return words if self.rank_p < 1 - LEVEL else f"{words}, but their ranks do not show it"
 
 
 def mediation_of(patching: Map, gating: Map) -> Mediation:

@@ -15,12 +15,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from headatlas.maps import Mediation
+    from headatlas.maps.mediation import MediationRow
 
 MEDIATING, OTHER = "#d55e00", "0.55"
 """Colours of heads that mediate, and of the others."""
 
 NAMED = 5
 """As many of the strongest mediating heads of a panel are named."""
+
+NAME_GAP = 0.05
+"""The least distance between two names, as a share of the panel's width."""
 
 COLUMNS = 3
 """Panels side by side."""
@@ -44,11 +48,7 @@ def mediation(results: Sequence[Mediation]) -> Figure:
         _draw(panel, result)
     handles, _ = panels[0].get_legend_handles_labels()
     legend(figure, handles, len(handles))
-    tests = [
-        f"{f'{title_of(result.task)}: ' if len(results) > 1 else ''}{len(result.mediating)} of "
-        f"{len(result.rows)} heads mediate; {result.test}"
-        for result in results
-    ]
+    tests = [_tested(result, named=len(results) > 1) for result in results]
     seeds = count_text([result.seeds for result in results], "seed")
     models_heading(figure, (result.model for result in results), "\n".join([seeds, *tests]))
     for result in results:
@@ -57,6 +57,14 @@ def mediation(results: Sequence[Mediation]) -> Figure:
             for line in wrap(f"Caution{of_task}: {warning}.", WARNING_CHARACTERS):
                 warn(figure, line)
     return figure
+
+
+def _tested(result: Mediation, *, named: bool) -> str:
+    """How many heads mediate, and the tests: a line with the task's name, or two without."""
+    count = f"{len(result.mediating)} of {len(result.rows)} heads mediate"
+    return (
+        f"{title_of(result.task)}: {count}; {result.test}" if named else f"{count}\n{result.test}"
+    )
 
 
 def _draw(panel: Axes, result: Mediation) -> None:
@@ -74,19 +82,44 @@ def _draw(panel: Axes, result: Mediation) -> None:
             linewidths=0,
         )
     panel.axvline(result.threshold, color="0.3", lw=0.8, ls="--", label="mean + 3 sd")
-    for row in result.mediating[:NAMED]:
-        low = row.facilitation < 0.5
-        panel.annotate(  # upright, so that heads with similar effects stay apart
-            row.name,
-            (row.effect, row.facilitation),
-            xytext=(0, 4 if low else -4),
-            textcoords="offset points",
-            ha="center",
-            va="bottom" if low else "top",
-            rotation=90,
-            fontsize=6.5,
-        )
+    _name_heads(panel, result.mediating[:NAMED])
     panel.set_ylim(-0.05, 1.05)
     panel.set_xlabel(result.effect, fontsize=8)
     panel.set_ylabel("largest F over seeds", fontsize=8)
     panel.tick_params(labelsize=7)
+
+
+def _name_heads(panel: Axes, rows: Sequence[MediationRow]) -> None:
+    """The names of heads below their points, upright and apart; above points that lie low."""
+    left, right = panel.get_xlim()
+    for low in (False, True):
+        own = sorted((row for row in rows if (row.facilitation < 0.5) == low), key=_effect)
+        places = _apart([row.effect for row in own], NAME_GAP * (right - left))
+        for row, place in zip(own, places, strict=True):
+            panel.annotate(
+                row.name,
+                (row.effect, row.facilitation),
+                xytext=(place, 0.12 if low else 0.88),
+                ha="center",
+                va="bottom" if low else "top",
+                rotation=90,
+                fontsize=6.5,
+                arrowprops={"arrowstyle": "-", "lw": 0.4, "color": "0.4", "shrinkA": 0},
+            )
+
+
+def _effect(row: MediationRow) -> float:
+    return row.effect
+
+
+def _apart(places: Sequence[float], gap: float) -> list[float]:
+    """Increasing places moved until no two are closer than the gap; their mean stays.
+
+    >>> _apart([0.0, 0.0, 5.0, 6.0], 2.0)
+    [-0.75, 1.25, 4.25, 6.25]
+    """
+    moved: list[float] = []
+    for place in places:
+        moved.append(max(place, moved[-1] + gap) if moved else place)
+    shift = (sum(moved) - sum(places)) / max(1, len(moved))
+    return [place - shift for place in moved]
