@@ -61,8 +61,9 @@ def test_a_method_with_other_settings_is_another_method():
     maps = [ablated("a", "mean"), ablated("b", "zero"), ablated("b", "mean")]
     one, two, three = (head_map.name for head_map in maps)
     assert names(groups(maps)) == [[two, three], [one, three]]
-    same = [ablated("a", examples=4), ablated("a", examples=8)]
-    assert names(groups(same)) == [[head_map.name for head_map in same]]
+    same = [ablated("a", examples=4), ablated("a", examples=8), gated("b"), patched("b")]
+    one, two, three, four = (head_map.name for head_map in same)
+    assert names(groups(same)) == [[one, two], [three, four]]
 
 
 def test_models_are_compared_where_task_and_method_are_the_same():
