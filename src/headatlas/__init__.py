@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         Result,
         TaskSpecificity,
     )
-    from headatlas.maps import Comparison, Map, load_map
+    from headatlas.maps import Comparison, Map, Mediation, load_map
     from headatlas.maps import compare_maps as agreement
     from headatlas.methods import (
         Ablation,
@@ -74,6 +74,7 @@ _HOMES = {
     "Knockout": "methods",
     "Leaderboard": "checks.results",
     "Map": "maps",
+    "Mediation": "maps",
     "Model": "models.model",
     "Preview": "runs.preview",
     "ProbeReport": "checks.results",
@@ -127,6 +128,7 @@ __all__ = [
     "Knockout",
     "Leaderboard",
     "Map",
+    "Mediation",
     "Model",
     "Patching",
     "Preview",

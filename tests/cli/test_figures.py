@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -11,19 +12,35 @@ import headatlas as ha
 ONE_MAP = {"heatmap": "ablation", "trajectories": "a.gating"}
 """Figures of one map, where the folder holds several that suit; and which is drawn then."""
 
+COMPARED = {"agreement": "+1-more"}
+"""Figures of several results, and which of them a command drew alone."""
+
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory, tiny_folder, tasks, suite, succeed, quick_output_in_module):
+def pairs(tmp_path_factory, tasks):
+    """The two tasks, with corrupted prompts."""
+    folder = tmp_path_factory.mktemp("pairs")
+    for path in tasks:
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        lines = [json.dumps(row | {"corrupted": f"x{row['prompt'][1:]}"}) for row in rows]
+        (folder / path.name).write_text("\n".join(lines))
+    return [folder / path.name for path in tasks]
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory, tiny_folder, pairs, suite, succeed, quick_output_in_module):
     """A folder with everything that commands draw; only SVG files."""
     out = tmp_path_factory.mktemp("study") / "out"
     model = ("--model", tiny_folder, "--out", out)
     fast = ("--steps", 2, "--batch-size", 4)
-    succeed("ablate", *model, "--task", tasks[0])
-    succeed("gate", *model, "--task", tasks[0], "--task", tasks[1], *fast, "--seeds", 2)
-    succeed("contrast", *model, "--retain", tasks[0], "--forget", tasks[1], *fast)
+    succeed("ablate", *model, "--task", pairs[0])
+    succeed("gate", *model, "--task", pairs[0], "--task", pairs[1], *fast, "--seeds", 2)
+    succeed("contrast", *model, "--retain", pairs[0], "--forget", pairs[1], *fast)
     succeed("probe", *model, "--suite", suite, "--epochs", 2, "--seeds", 1)
+    ha.Atlas(out, tiny_folder, progress=None).map(ha.Patching(examples=4), pairs[0])
     succeed("compare", out, "--map", "a.gating", "--map", "ablation")
-    succeed("check", out, "--task", tasks[0], "--map", "a.gating", "--questions", 4)
+    succeed("compare", out, "--map", "a.gating", "--map", "ablation", "--map", "patching")
+    succeed("check", out, "--task", pairs[0], "--map", "a.gating", "--questions", 4)
     succeed("check", out, "--task", suite, "--map", "probing", "--questions", 8)
     return out
 
@@ -38,6 +55,8 @@ def test_every_figure_is_drawn_as_the_commands_drew_it_or_says_what_it_needs(
     for name in ha.list_figures():
         path = tmp_path / f"{name}.svg"
         words = ("plot", study, "--figure", name, "--out", path)
+        if name in COMPARED:
+            words = (*words, "--map", COMPARED[name])
         code, _, error = headatlas(*words)
         if name in ONE_MAP:
             assert code == 2
@@ -70,7 +89,7 @@ def test_a_figure_of_what_is_not_there_says_so(tmp_path, headatlas, tiny_folder,
     [
         (("--figure", "pie"), "no figure 'pie': there are heatmap, always-any,"),
         (("--map", "gating"), "'gating' matches several: choose one of tiny.a.gating"),
-        (("--map", "patching"), "nothing matches 'patching': choose one of tiny.a-not-b.contrast"),
+        (("--map", "knockout"), "nothing matches 'knockout': choose one of tiny.a-not-b.contrast"),
         (("--map", "ablation", "--variable", "size"), "size"),
         (("--figure", "toggling", "--palette", "blue-orange"), "palette"),
     ],

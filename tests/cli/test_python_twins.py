@@ -35,6 +35,16 @@ def quick(quick_output_in_module):
         yield
 
 
+def write_pairs(path, count=24):
+    """A task file with clean and corrupted prompts."""
+    rows = [
+        {"prompt": f"ab d{i} c", "target": f" e{i}", "corrupted": f"xb d{i} c"}
+        for i in range(count)
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
 class Twins:
     """A folder that the program writes, and one that is written in Python."""
 
@@ -135,6 +145,32 @@ def test_compare(gated):
     atlas = gated.atlas
     atlas.save_figures(atlas.compare("a.gating", "ablation"))
     gated.are_equal(r"\.comparison\.json", r"agreement\.svg")
+
+
+def test_compare_all(tmp_path_factory, tiny_folder, succeed, quick):
+    """Two tasks by three methods, with what the patching and gating maps of a task share."""
+    twins = make_twins(tmp_path_factory, "compared", tiny_folder, succeed)
+    tasks = [write_pairs(tmp_path_factory.mktemp("pairs") / f"{name}.jsonl") for name in "ab"]
+    for folder in (twins.by_program, twins.in_python):
+        atlas = ha.Atlas(folder, tiny_folder, progress=None)
+        for task in tasks:
+            for method in (ha.Ablation(examples=4), ha.Patching(examples=4), GATING):
+                atlas.map(method, task, seeds=2, baseline=False)
+    printed = succeed("compare", twins.by_program)
+    atlas = twins.atlas
+    mediations = [atlas.mediation(f"{name}.patching", f"{name}.gating") for name in "ab"]
+    comparisons = atlas.compare_all()
+    atlas.save_figures(*comparisons, *mediations)
+    assert [one.subject for one in comparisons] == [
+        "a", "b", "ablation (zero)", "gating", "patching",
+    ]  # fmt: skip
+    assert [len(one.rows) for one in comparisons] == [3, 3, 1, 1, 1]
+    for words in (*(line for one in mediations for line in one.summary()), "a: rank correlation"):
+        assert words in printed
+    assert printed.count("Ceiling: the correlation of maps that differ in noise alone") == 1
+    matrix, line = r"tiny\.b\.3-maps-\w+\.agreement-matrix\.svg", r"\+1-more-\w+\.agreement\.svg"
+    scatter = r"a\.patching\+1-more-\w+\.mediation"
+    twins.are_equal(matrix, line, rf"{scatter}\.svg", rf"checks/tiny\.{scatter}\.json")
 
 
 def test_contrast(tmp_path_factory, tiny_folder, tasks, succeed, quick):

@@ -8,6 +8,7 @@ import pytest
 from headatlas.errors import MapError
 from headatlas.maps import Comparison, Map, compare_maps
 from headatlas.maps.halves import halves
+from headatlas.maps.labels import distinct_labels
 from maps.made_maps import contrasted, effects, importances
 from small_things import gating_map
 
@@ -88,6 +89,66 @@ def test_maps_are_called_by_what_tells_them_apart():
     assert (comparison.model, comparison.task) == ("m", "t / u")
     assert "rank correlation +1.00" in comparison.summary()[0]
     assert isinstance(comparison, Comparison)
+
+
+def ablated(replacement, **facts):
+    return effects(-VALUES, settings={"replacement": replacement}, **facts)
+
+
+def test_several_maps_have_the_shortest_labels_that_differ():
+    gates, lost, zeros = gating_map(VALUES, VALUES), ablated("mean"), ablated("zero")
+    assert distinct_labels([gates, lost]) == ("gating", "ablation")
+    assert distinct_labels([gates, lost, zeros]) == (
+        "gating",
+        "ablation (mean)",
+        "ablation (zero)",
+    )
+    tasks = [ablated("mean", task=task) for task in "abc"]
+    assert distinct_labels(tasks) == ("a", "b", "c")
+    assert distinct_labels([*tasks, ablated("zero", task="a")])[-1] == "ablation (zero), a"
+    models = [ablated("mean", model=model) for model in "mno"]
+    assert distinct_labels(models) == ("m", "n", "o")
+    sizes = [effects(VALUES, settings={"examples": count}) for count in (1, 2, 3)]
+    assert distinct_labels(sizes) == tuple(head_map.name for head_map in sizes)
+    assert distinct_labels([lost, lost]) == (f"{lost.name} (1)", f"{lost.name} (2)")
+
+
+def test_several_maps_are_compared_pair_by_pair():
+    rng = np.random.default_rng(3)
+    maps = [
+        gating_map(VALUES, VALUES + rng.normal(size=VALUES.shape)),
+        ablated("mean"),
+        ablated("zero"),
+    ]
+    comparison = compare_maps(*maps)
+    assert comparison.labels == ("gating", "ablation (mean)", "ablation (zero)")
+    assert [row.pair for row in comparison.rows] == [
+        ("gating", "ablation (mean)"),
+        ("gating", "ablation (zero)"),
+        ("ablation (mean)", "ablation (zero)"),
+    ]
+    for row, (one, other) in zip(comparison.rows, ((0, 1), (0, 2), (1, 2)), strict=True):
+        alone = only(compare_maps(maps[one], maps[other]))
+        assert (row.spearman, row.low, row.within) == (alone.spearman, alone.low, alone.within)
+    assert comparison.functions == (None,)
+    assert comparison.maps == tuple(head_map.name for head_map in maps)
+    with pytest.raises(MapError, match=r"^a comparison needs two or more maps, not 1\.$"):
+        compare_maps(maps[0])
+
+
+def test_a_comparison_says_what_its_maps_share():
+    one, other = ablated("mean"), ablated("zero")
+    several = compare_maps(gating_map(VALUES, VALUES), one, other)
+    assert (several.subject, several.method) == ("t", "gating / ablation (mean) / ablation (zero)")
+    assert several.file_name.startswith("m.t.3-maps-")
+    tasks = [ablated("mean", task=task) for task in "abc"]
+    assert compare_maps(*tasks).subject == "ablation (mean)"
+    assert compare_maps(*tasks).file_name.startswith("m.ablation-mean.3-maps-")
+    assert compare_maps(*tasks[:2]).file_name.startswith("m.a.ablation+1-more-")
+    assert compare_maps(one, ablated("mean", model="n")).subject == "t, ablation (mean)"
+    assert compare_maps(gating_map(VALUES, VALUES), tasks[0]).subject == "t / a"
+    assert compare_maps(one, other).figures == ("agreement",)
+    assert several.figures == ("agreement-matrix",)
 
 
 def test_maps_that_cannot_be_compared_are_one_sentence():

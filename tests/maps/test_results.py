@@ -22,6 +22,7 @@ from plots.made_up import (
     function_check,
     gating_check,
     leaderboard,
+    mediation,
     probe_report,
     task_specificity,
 )
@@ -47,6 +48,8 @@ def examples():
         faithfulness(),
         leaderboard(),
         task_specificity(),
+        mediation(),
+        mediation(mediating=0),
     ]
 
 

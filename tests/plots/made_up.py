@@ -27,8 +27,9 @@ from headatlas.checks.results.functions import (
 )
 from headatlas.checks.results.gating import Curve, Toggling
 from headatlas.checks.results.probe import Control
-from headatlas.maps import Comparison, Map
-from headatlas.maps.compare import AgreementRow
+from headatlas.maps import Comparison, Map, Mediation
+from headatlas.maps.comparison import AgreementRow
+from headatlas.maps.mediation import MediationRow
 from headatlas.maps.roles import SCORES
 from headatlas.stats.faithfulness import HIGHER_IS_BETTER
 from headatlas.stats.intervals import Change
@@ -187,6 +188,19 @@ def comparison(names=FUNCTIONS, kinds=("probing", "ablation", "gating"), task="c
         for pair in pairs
     ]
     return Comparison(tuple(kinds), "model", task, tuple(rows))
+
+
+def mediation(task="math", mediating=2, seeds=3, warnings=()):
+    """Ten heads of one layer with the effects 9, 8, …, 0; all F are 0.1, those that mediate 0.9."""
+    rows = tuple(
+        MediationRow(4, head, 9.0 - head, 0.9 if head < mediating else 0.1, head < mediating)
+        for head in range(10)
+    )
+    tested = (8.5, 23.05, 1e-8, 0.001) if mediating > 1 else (float("nan"),) * 4
+    return Mediation(
+        ("one", "other"), "model", task, "indirect effect", seeds, 9.5 - mediating, 0.9, 0.1,
+        change(0.8), *tested, rows, warnings,
+    )  # fmt: skip
 
 
 def faithfulness(task="math", method="ablation"):

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from headatlas.errors import PlotError
 from headatlas.plots import draw
@@ -16,6 +17,7 @@ from plots.made_up import (
     contrast_check,
     function_check,
     gating_check,
+    mediation,
     probe_report,
 )
 
@@ -240,6 +242,109 @@ def test_agreement_without_functions_has_a_line_per_task():
     at = [float(bars.lines[0].get_ydata()[0]) for bars in many.containers]
     assert len(set(at)) == 10
     assert max(map(abs, at)) < 0.5
+
+
+def measured(**reliabilities):
+    """Three maps of one task: all heads agree in rows 0.7 and −0.3, the last pair is unknown."""
+    known = comparison((None,), ("a", "b", "c"), task="math")
+    first, second, third = known.rows
+    rows = (
+        replace(
+            first, spearman=0.7, low=0.5, high=0.8, reliability=(0.9, 0.4),
+            within_reliability=(0.8, 0.2),
+        ),
+        replace(second, spearman=-0.3, low=-0.5, high=-0.1, reliability=(0.7, 0.5)),
+        replace(third, spearman=float("nan"), low=float("nan"), high=float("nan")),
+    )  # fmt: skip
+    return replace(known, rows=rows)
+
+
+def test_an_agreement_matrix_has_all_heads_below_the_diagonal_and_layers_above():
+    figure = draw("agreement-matrix", measured())
+    (panel,) = figure.axes
+    (image,) = panel.images
+    shown = image.get_array()
+    assert (image.get_cmap().name, *image.get_clim()) == ("RdBu_r", -1, 1)
+    assert [shown[1, 0], shown[2, 0]] == pytest.approx([0.7, -0.3])
+    assert [shown[0, 1], shown[0, 2], shown[1, 2]] == pytest.approx([0.1] * 3)
+    assert [bool(shown.mask[place]) for place in ((0, 0), (1, 1), (2, 1))] == [True] * 3
+    words = {(round(text.get_position()[1]), text.get_position()[0]): [] for text in panel.texts}
+    for text in panel.texts:
+        x, y = text.get_position()
+        words[round(y), x].append((text.get_text(), text.get_weight()))
+    assert words[1, 0] == [("+0.70", "bold"), ("of 0.60", "normal")]
+    assert words[0, 1] == [("+0.10", "normal"), ("of 0.40", "normal")]
+    assert words[2, 0] == [("-0.30", "bold"), ("of 0.59", "normal")]
+    assert words[2, 1] == [("–", "normal")]
+    assert [words[i, i][0][0] for i in range(3)] == ["0.80", "0.40", "0.50"]
+    assert labels(panel.xaxis) == labels(panel.yaxis) == ["a", "b", "c"]
+    assert heading(figure).startswith("model, Math\nbelow the diagonal: rank correlation")
+    tasks = replace(measured(), task="a / b / c", method="ablation (mean)")
+    assert heading(draw("agreement-matrix", tasks)).startswith("model, Ablation (mean)\n")
+
+
+def test_an_agreement_matrix_has_a_panel_per_function():
+    figure = draw("agreement-matrix", comparison(FUNCTIONS[:5]))
+    visible = [axes for axes in figure.axes if axes.get_visible()]
+    titles = [axes.texts[0].get_text() for axes in visible]
+    assert titles == list(FUNCTIONS[:5])
+    assert [any(labels(axes.yaxis)) for axes in visible] == [True, False, False, False, True]
+    assert [any(labels(axes.xaxis)) for axes in visible] == [False, True, True, True, True]
+
+
+def test_an_agreement_matrix_of_two_maps_is_refused():
+    sentence = r"^the figure agreement-matrix needs 3 or more maps, which this comparison does not"
+    with pytest.raises(PlotError, match=sentence):
+        draw("agreement-matrix", comparison(kinds=("gating", "ablation")))
+    with pytest.raises(PlotError, match="no pair of maps"):
+        draw("agreement-matrix", comparison(()))
+
+
+def test_mediation_shows_every_head_and_names_those_that_mediate():
+    figure = draw("mediation", mediation())
+    (panel,) = figure.axes
+    others, mediating = (points.get_offsets() for points in panel.collections)
+    assert mediating.tolist() == [[9.0, 0.9], [8.0, 0.9]]
+    assert others[:, 0].tolist() == list(range(7, -1, -1))
+    assert set(others[:, 1]) == {0.1}
+    colours = [tuple(points.get_facecolor()[0]) for points in panel.collections]
+    assert colours[0] != colours[1]
+    assert panel.lines[0].get_xdata() == [7.5, 7.5]
+    assert [text.get_text() for text in panel.texts] == ["Math", "4.1", "4.0"]
+    assert heading(figure) == (
+        "model, 3 seeds\n2 of 10 heads mediate\nt(23.05) = 8.50, p = 1e-08 (Welch), p = 0.001 "
+        "(Mann and Whitney)"
+    )
+    explained = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert explained == ["other heads", "heads that mediate", "mean + 3 sd"]
+
+
+def test_names_of_heads_with_equal_effects_stay_apart():
+    result = mediation()
+    rows = tuple(replace(row, effect=9.0) if row.mediates else row for row in result.rows)
+    (panel,) = draw("mediation", replace(result, rows=rows)).axes
+    one, other = (Text.get_window_extent(text) for text in panel.texts[1:])  # without the line
+    assert one.x1 < other.x0
+
+
+def test_mediation_has_a_panel_and_a_line_per_task_and_shows_warnings():
+    several = [
+        mediation(),
+        mediation("syntax", 0, 5),
+        mediation("ioi", 1, 1, ("the gating map has one seed",)),
+        mediation("antonym"),
+    ]
+    figure = draw("mediation", several)
+    visible = [axes for axes in figure.axes if axes.get_visible()]
+    assert [axes.texts[0].get_text() for axes in visible] == ["Math", "Syntax", "IOI", "Antonym"]
+    lines = heading(figure).splitlines()
+    assert lines[0] == "model, 1–5 seeds"
+    assert lines[2:4] == [
+        "Syntax: 0 of 10 heads mediate; no test: no head mediates",
+        "IOI: 1 of 10 heads mediate; no test: one head mediates",
+    ]
+    words = [text.get_text() for text in figure.texts]
+    assert "Caution (IOI): the gating map has one seed." in words
 
 
 def test_checks_without_numbers_get_one_sentence():

@@ -19,6 +19,7 @@ from plots.made_up import (
     gating_check,
     gating_map,
     leaderboard,
+    mediation,
     probe_report,
     probing_map,
     task_specificity,
@@ -36,6 +37,7 @@ THINGS = {
     "faithfulness": faithfulness,
     "leaderboard": leaderboard,
     "task specificity": task_specificity,
+    "mediation": mediation,
 }
 SHOWN = {
     "heatmap": "ablation map",
@@ -54,6 +56,8 @@ SHOWN = {
     "confusion": "probe report",
     "contrast": "contrast check",
     "agreement": "comparison",
+    "agreement-matrix": "comparison",
+    "mediation": "mediation",
     "faithfulness": "faithfulness",
     "leaderboard": "leaderboard",
     "task-specificity": "task specificity",
@@ -78,6 +82,8 @@ LABELS = {
     "confusion": ("predicted function", "true function"),
     "contrast": ("", "accuracy"),
     "agreement": ("rank correlation (bars: 95 %; |: ceiling)", ""),
+    "agreement-matrix": ("", ""),
+    "mediation": ("indirect effect", "largest F over seeds"),
     "faithfulness": ("heads (% of all, most important first)", "faithfulness"),
     "leaderboard": ("task (bold: no map is shown to be better)", ""),
     "task-specificity": ("task measured (bold: 95 % excludes 0)", "whose 13 heads are removed"),
@@ -179,18 +185,20 @@ def test_every_map_and_result_has_a_default_figure():
         "function check": "masking",
         "probe report": "confusion",
         "contrast check": "contrast",
-        "comparison": "agreement",
+        "comparison": "agreement-matrix",
         "faithfulness": "faithfulness",
         "leaderboard": "leaderboard",
         "task specificity": "task-specificity",
+        "mediation": "mediation",
     }
     assert {kind: default_figure(make()) for kind, make in THINGS.items()} == expected
+    assert default_figure(comparison(kinds=("gating", "ablation"))) == "agreement"
     with pytest.raises(PlotError, match="no figure of a strange result"):
         default_figure(type("Strange", (Result,), {"kind": "strange result"})())
 
 
 def test_mistakes_get_one_sentence():
-    with pytest.raises(PlotError, match=r"^no figure 'pie': there are heatmap, .*agreement\.$"):
+    with pytest.raises(PlotError, match=r"^no figure 'pie': there are heatmap, .*mediation\.$"):
         draw("pie", ablation_map())
     sentence = r"^the figure masking shows a function check, not a gating map\.$"
     with pytest.raises(PlotError, match=sentence):

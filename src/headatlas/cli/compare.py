@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from collections.abc import Iterator, Sequence
+from itertools import permutations
 
 import headatlas as ha
 from headatlas.cli import options as given
@@ -16,10 +17,12 @@ def compare(
 ) -> None:
     """How far do maps agree?
 
-    Rank correlation over heads and shared top heads, with intervals, of any two maps of models with
-    the same layers and heads: two methods, two tasks, two models. Seeds are averaged and signs
-    aligned, so that larger always means more important. Without --map, all pairs of maps in the
-    folder are compared.
+    Rank correlation over heads and shared top heads, with intervals, of every two of several maps
+    of models with the same layers and heads: methods, tasks, models. Seeds are averaged and signs
+    aligned, so that larger always means more important. Without --map, all methods of a task are
+    compared, all tasks of a method (with the same settings), and all models of a task and method.
+    A patching map is also compared with gating maps of its task: do heads with a large indirect
+    effect facilitate more?
 
     \b
     Examples:
@@ -27,41 +30,60 @@ def compare(
       headatlas compare atlas
     """
     with given.stored_atlas(folder) as atlas:
-        names = list(dict.fromkeys(atlas.store.find(name) for name in map_name or atlas.names))
-        if map_name and len(names) < 2:
-            raise ha.HeadAtlasError(
-                f"a comparison needs two maps: choose from {', '.join(atlas.names)}."
-            )
-        maps = [atlas.load(name) for name in names]
-        if len(maps) < 2:
-            raise ha.HeadAtlasError(
-                f"there is one map in {folder}, {maps[0].name}: nothing to compare."
-            )
-        comparisons = []
-        for one, other in combinations(maps, 2):
-            try:
-                comparisons.append(atlas.compare(one, other))
-            except ha.HeadAtlasError as error:
-                if map_name:
-                    raise
-                note(f"{one.name} and {other.name} are not compared: {error}")
-        if not comparisons:
-            raise ha.HeadAtlasError(f"no two maps in {folder} can be compared.")
-        atlas.save_figures(*comparisons)
-    for comparison in comparisons:
-        show_comparison(comparison)
+        if map_name:
+            maps = _chosen(atlas, map_name)
+            comparisons = [atlas.compare(*maps)]
+        else:
+            maps = list(atlas.maps().values())
+            if len(maps) < 2:
+                raise ha.HeadAtlasError(
+                    f"there is one map in {folder}, {maps[0].name}: nothing to compare."
+                )
+            comparisons = atlas.compare_all()
+        mediations = list(_mediations(atlas, maps))
+        atlas.save_figures(*comparisons, *mediations)
+    for number, comparison in enumerate(comparisons):
+        show_comparison(comparison, explained=number == 0)
+    for mediation in mediations:
+        for line in mediation.summary():
+            say(line)
     name_files(atlas.files)
 
 
-def show_comparison(comparison: ha.Comparison) -> None:
-    """Print how far maps agree, pair by pair."""
+def _chosen(atlas: ha.Atlas, names: Sequence[str]) -> list[ha.Map]:
+    whole_names = list(dict.fromkeys(atlas.store.find(name) for name in names))
+    if len(whole_names) < 2:
+        raise ha.HeadAtlasError(
+            f"a comparison needs two maps: choose from {', '.join(atlas.names)}."
+        )
+    return [atlas.load(name) for name in whole_names]
+
+
+def _mediations(atlas: ha.Atlas, maps: Sequence[ha.Map]) -> Iterator[ha.Mediation]:
+    """Every patching map against every gating map of the same model and task."""
+    for patching, gating in permutations(maps, 2):
+        one, other = patching.provenance, gating.provenance
+        if (one["method"], other["method"]) != ("patching", "gating"):
+            continue
+        if any(one.get(key) != other.get(key) for key in ("model", "model_hash", "task")):
+            continue
+        try:
+            yield atlas.mediation(patching, gating)
+        except ha.HeadAtlasError as error:
+            note(f"mediation of {patching.name} and {gating.name} is not tested: {error}")
+
+
+def show_comparison(comparison: ha.Comparison, *, explained: bool = True) -> None:
+    """Print how far maps agree, pair by pair; the first time with what the columns are."""
     first = comparison.rows[0]
-    title = (
-        f"{comparison.task}: rank correlation over {first.heads} heads (95 %; within layers), and "
-        f"the share of the {first.top_k} most important heads that both have (in brackets by "
-        "chance, with as many in every layer). Ceiling: the correlation of maps that differ in "
-        "noise alone; disattenuated: the correlation divided by it"
-    )
+    title = f"{comparison.subject}: rank correlation over {first.heads} heads"
+    if explained:
+        title += (
+            f" (95 %; within layers), and the share of the {first.top_k} most important heads that "
+            "both have (in brackets by chance, with as many in every layer). Ceiling: the "
+            "correlation of maps that differ in noise alone; disattenuated: the correlation "
+            "divided by it"
+        )
     for warning in comparison.warnings:
         say(f"CAUTION: {warning}")
     say(title)

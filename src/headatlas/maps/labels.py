@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -32,6 +33,28 @@ def evidence(head_map: Map) -> int:
     """How much a map rests on: the number of examples of all its seeds."""
     seeds = int(head_map.data.sizes.get("seed", 1))
     return seeds * int(head_map.provenance.get("examples_used", 1))
+
+
+def distinct_labels(maps: Sequence[Map]) -> tuple[str, ...]:
+    """The shortest names that tell maps apart: by method, task or model, by the methods' settings,
+    by several of these, else by whole names.
+
+    >>> from headatlas.maps import Map
+    >>> zeros = {"effect": (("layer", "head"), [[0.0]])}
+    >>> distinct_labels([Map.of(zeros, {"method": name}) for name in ("ablation", "patching")])
+    ('ablation', 'patching')
+    """
+    methods, tasks, models = (
+        [str(head_map.provenance.get(key)) for head_map in maps]
+        for key in ("method", "task", "model")
+    )
+    labels = [method_label(head_map) for head_map in maps]
+    joined = [", ".join(words) for words in zip(labels, tasks, strict=True)]
+    names = [head_map.name for head_map in maps]
+    for choice in (methods, tasks, models, labels, joined, names):
+        if len(set(choice)) == len(choice):
+            return tuple(choice)
+    return tuple(f"{name} ({number})" for number, name in enumerate(names, 1))
 
 
 _TOLD: dict[str, dict[str, Any]] = {

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from headatlas.maps.compare import Comparison
+    from headatlas.maps.comparison import Comparison
     from headatlas.maps.ranking import Ranking
     from headatlas.maps.reliability import Reliability
 

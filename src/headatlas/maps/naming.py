@@ -30,8 +30,13 @@ def map_name(model: str, task: str, method: str, group: str) -> str:
 
     The hash at the end tells apart what has the same names but different content or settings.
     """
-    names = ".".join((Path(part).name or part)[:LONGEST] for part in (model, task, method))
+    names = ".".join(map(short_name, (model, task, method)))
     return safe_name(f"{names}-{group[:8]}")
+
+
+def short_name(name: str) -> str:
+    """What of a name goes into file names: the last part of a path, and not too many letters."""
+    return (Path(name).name or name)[:LONGEST]
 
 
 def joint_name(names: Sequence[str]) -> str:

@@ -25,7 +25,11 @@ class Result:
     """
 
     kind: ClassVar[str]
-    figures: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """The names of the figures that are written of it."""
+        return ()
 
     @property
     def file_name(self) -> str:

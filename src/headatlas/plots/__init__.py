@@ -21,10 +21,11 @@ from headatlas.checks.results import (
     TaskSpecificity,
 )
 from headatlas.errors import HeadAtlasError, PlotError
-from headatlas.maps import Comparison, Map
+from headatlas.maps import Comparison, Map, Mediation
 from headatlas.maps.result import Result
 from headatlas.maps.roles import SCORES
 from headatlas.plots.agreement import agreement
+from headatlas.plots.agreement_matrix import agreement_matrix
 from headatlas.plots.always_any import always_any
 from headatlas.plots.confusion import confusion
 from headatlas.plots.contrast import contrast
@@ -39,6 +40,7 @@ from headatlas.plots.head_profiles import head_profiles
 from headatlas.plots.heatmap import heatmap
 from headatlas.plots.leaderboard import leaderboard
 from headatlas.plots.masking import masking
+from headatlas.plots.mediation import mediation
 from headatlas.plots.saving import check_format, save_figure, save_in_all_formats
 from headatlas.plots.specificity import specificity
 from headatlas.plots.strengthening import strengthening
@@ -84,6 +86,10 @@ FIGURES: dict[str, Drawing] = {
     "confusion": Drawing(confusion, ProbeReport, ProbeReport.kind),
     "contrast": Drawing(contrast, ContrastCheck, ContrastCheck.kind, several=True),
     "agreement": Drawing(agreement, Comparison, Comparison.kind, several=True),
+    "agreement-matrix": Drawing(
+        agreement_matrix, Comparison, "comparison of three or more maps", fewest_maps=3
+    ),
+    "mediation": Drawing(mediation, Mediation, Mediation.kind, several=True),
 }
 """Every figure that any command draws, by name."""
 
@@ -93,7 +99,9 @@ MAIN = (
     "toggling",
     "masking",
     "contrast",
+    "agreement-matrix",
     "agreement",
+    "mediation",
     "confusion",
     "faithfulness",
     "leaderboard",

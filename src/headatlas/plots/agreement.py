@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from headatlas.maps import Comparison
-    from headatlas.maps.compare import AgreementRow
+    from headatlas.maps.comparison import AgreementRow
 
 COLOURS = ("#0072b2", "#d55e00", "0.45", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Of the pairs of maps."""
@@ -80,7 +80,7 @@ def agreement(comparisons: Sequence[Comparison]) -> Figure:
 
 def _line(comparison: Comparison, row: AgreementRow) -> str:
     """What a row is labelled with."""
-    return row.function or title_of(comparison.task)
+    return row.function or title_of(comparison.subject)
 
 
 def _ceiling(row: AgreementRow, within: bool) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headatlas.errors import PlotError
+from headatlas.maps.comparison import Comparison
 from headatlas.maps.map import Map
 from headatlas.maps.result import Result
 
@@ -20,7 +21,8 @@ class Drawing:
 
     `function` gets a sequence of maps or results, and its settings as keywords. `takes` is their
     class and `kind` the word for them; maps must have the variables or coordinates in `needs`.
-    `several` says whether one figure can show more than one of them.
+    `several` says whether one figure can show more than one of them; a comparison must be of at
+    least `fewest_maps`.
     """
 
     function: Callable[..., Figure]
@@ -28,6 +30,7 @@ class Drawing:
     kind: str
     needs: tuple[str, ...] = ()
     several: bool = False
+    fewest_maps: int = 2
 
     @property
     def summary(self) -> str:
@@ -44,7 +47,9 @@ class Drawing:
         return isinstance(thing, self.takes) and not self.missing(thing)
 
     def missing(self, thing: object) -> list[str]:
-        """What a map would need for this figure and does not have."""
+        """What a map or comparison would need for this figure and does not have."""
+        if isinstance(thing, Comparison) and 0 < len(thing.labels) < self.fewest_maps:
+            return [f"{self.fewest_maps} or more maps"]
         if not isinstance(thing, Map):
             return []
         return [name for name in self.needs if name not in thing.data.variables]
@@ -54,7 +59,7 @@ class Drawing:
         if self.suits(thing):
             return
         kind = kind_of(thing)
-        if kind == self.kind:
+        if kind == self.kind or (isinstance(thing, Result) and isinstance(thing, self.takes)):
             lacks = ", ".join(self.missing(thing))
             raise PlotError(f"the figure {figure} needs {lacks}, which this {kind} does not have.")
         raise PlotError(

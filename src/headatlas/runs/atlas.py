@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headatlas.checks.kinds import checks_of
 from headatlas.checks.yardstick.task_specificity import SHARE
 from headatlas.errors import HeadAtlasError
-from headatlas.maps import Comparison, Map, compare_maps, load_map
+from headatlas.maps import Comparison, Map, Mediation, compare_maps, load_map, mediation_of
 from headatlas.maps.functions import is_probing
 from headatlas.methods import Contrast, Gating
 from headatlas.models.heads.verify import require_verified
@@ -18,6 +18,7 @@ from headatlas.models.model import Model
 from headatlas.runs import (
     causes,
     checking,
+    comparing,
     contrasting,
     drawing,
     exporting,
@@ -327,14 +328,39 @@ class Atlas:
         check = checking.find_check(head_map, kind, **options)
         return checking.stored_result(head_map, check, self.store)
 
-    def compare(self, one: Map | str, other: Map | str) -> Comparison:
-        """How far two maps agree: two methods, two tasks, or two models of the same shape."""
-        first, second = self._map(one), self._map(other)
-        comparison = compare_maps(first, second)
+    def compare(self, *maps: Map | str) -> Comparison:
+        """How far two or more maps agree, pair by pair: methods, tasks, or models of one shape."""
+        comparison = compare_maps(*map(self._map, maps))
         self.store.write_json(
             f"checks/{comparison.file_name}.comparison.json", comparison.as_dict()
         )
         return comparison
+
+    def compare_all(self) -> list[Comparison]:
+        """Compare the maps of each model and task, each model and method, each task and method.
+
+        Where no two maps share that much, all are compared. Those that cannot be compared with the
+        others are left out with a note.
+        """
+        groups = comparing.groups(list(self.maps().values()))
+        if not groups:
+            raise HeadAtlasError(f"no two maps in {self.folder} can be compared.")
+        comparisons = []
+        with tracked(self.progress, "comparing maps", len(groups)) as step:
+            for group in groups:
+                comparisons.append(self.compare(*group))
+                step(1, comparisons[-1].subject)
+        return comparisons
+
+    def mediation(self, patching: Map | str, gating: Map | str) -> Mediation:
+        """Do heads that carry what a corrupted prompt takes away facilitate the task more?
+
+        Heads whose indirect effect exceeds the mean by three standard deviations against all
+        others, by their largest facilitation over seeds: Welch's t-test.
+        """
+        mediation = mediation_of(self._map(patching), self._map(gating))
+        self.store.write_json(f"checks/{mediation.file_name}.mediation.json", mediation.as_dict())
+        return mediation
 
     def causes(self, head_map: Map | str, task: TaskLike | None = None) -> Comparison:
         """Does a probing map, which only reads, agree with one that removes heads?

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from headatlas.maps.compare import Comparison, compare_named
+from headatlas.maps.compare import compare_named
+from headatlas.maps.comparison import Comparison
 from headatlas.methods import Ablation
 
 if TYPE_CHECKING:

@@ -49,7 +49,7 @@ def agreement_of(
     layers), drawn together from both arrays. An array that is the same for every head has no
     correlation: NaN.
     """
-    known = _common_heads(one, other)
+    known = common_heads(one, other)
     x, y = one[known].astype(np.float64), other[known].astype(np.float64)
     if top_k < 1:
         raise MapError(f"top_k counts heads, so it is at least 1, not {top_k}.")
@@ -71,7 +71,8 @@ def agreement_of(
     )
 
 
-def _common_heads(one: FloatArray, other: FloatArray) -> NDArray[np.bool_]:
+def common_heads(one: FloatArray, other: FloatArray) -> NDArray[np.bool_]:
+    """Which heads both arrays have a number for. Raises unless there are at least three."""
     if one.shape != other.shape:
         raise ValueError(f"arrays of different shapes: {one.shape} and {other.shape}")
     both = np.isfinite(one) & np.isfinite(other)

@@ -8,7 +8,7 @@ from headatlas.checks.results.gating import GatingCheck
 from headatlas.checks.results.leaderboard import Leaderboard, Standing
 from headatlas.checks.results.probe import ProbeReport
 from headatlas.checks.results.task_specificity import TaskSpecificity
-from headatlas.maps import Comparison
+from headatlas.maps import Comparison, Mediation
 from headatlas.maps.result import Result
 
 __all__ = [
@@ -38,5 +38,6 @@ RESULTS: dict[str, type[Result]] = {
         TaskSpecificity,
         ContrastCheck,
         Comparison,
+        Mediation,
     )
 }
