@@ -18,7 +18,7 @@ def test_a_head_removed_alone_has_the_effect_of_ablation(tiny, replacement):
     found = Knockout(**settings, evaluations=40).run(tiny, TASK)
     exact = Ablation(**settings).run(tiny, TASK)
     alone = found["alone"].to_numpy() == 1
-    assert alone.sum() >= 10
+    assert alone.sum() >= 4
     difference = (found["effect"] - exact["effect"]).to_numpy()
     assert np.abs(difference[alone]).max() < 1e-4
     assert np.isfinite(found["effect_se"].to_numpy()[alone]).all()

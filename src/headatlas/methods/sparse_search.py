@@ -3,8 +3,8 @@
 Random masks remove several heads together. A Lasso on the results says which heads could be behind
 them; the most suspicious one is removed alone, the Lasso is fitted again, and so on. (Heads that
 every evaluation removed together cannot be told apart: they are one column, and one of them is
-drawn.) A mask that hurts far more than its heads do alone hides heads that stand in for
-each other; these are found by putting back its heads, one at a time.
+drawn.) A mask that hurts far more than its heads do alone hides heads that stand in for each other;
+these are found by putting back its heads, one at a time.
 """
 
 from __future__ import annotations
@@ -30,9 +30,6 @@ FEWEST_TOGETHER = 5
 PENALTY = 0.1
 """What the Lasso takes off every effect, as a share of the median change: few heads change a lot,
 and the penalty must not grow with them."""
-
-NOTABLE = 10
-"""Heads that stand in for each other matter if together they do more than the head of this rank."""
 
 
 @dataclass
@@ -129,12 +126,13 @@ class SparseSearch:
     def _hiding_mask(self) -> int | None:
         """The number of the mask that hurts most beyond what its heads do alone, if there is one.
 
-        Its heads are all measured. Together they do more than twice what they do alone, and the
-        difference is a larger loss than that of the tenth head.
+        Its heads are all measured. While others are not, the difference must be a larger loss than
+        that of any head alone; then it is enough that the heads together do more than twice what
+        they do alone.
         """
         means = self._means()
         known = {head: float(values.mean()) for head, values in self.alone.items()}
-        notable = sorted(known.values())[:NOTABLE][-1:]
+        worst = min([0.0, *known.values()])
         found: dict[int, float] = {}
         for number, heads in enumerate(self.removed):
             if len(heads) < 2 or number in self._looked_behind or len(heads) > self._left:
@@ -142,8 +140,9 @@ class SparseSearch:
             if not all(head in known and head not in self.in_company for head in heads):
                 continue
             explained = sum(known[head] for head in heads)
+            enough = worst if len(known) < self.heads else min(0.0, explained)
             hidden = float(means[number]) - explained
-            if hidden < min([0.0, explained, *notable]):
+            if hidden < enough:
                 found[number] = hidden
         return min(found, key=lambda number: found[number], default=None)
 
