@@ -17,6 +17,8 @@ OUT ?= atlas
 RESULTS ?= build/results
 COGQA ?=
 GEMMA ?=
+QWEN ?=
+JUDGED := ioi induction singular-plural present-past syntax math
 READY := $(VENV)/.ready
 LENS := build/bench-lens
 # Modules are compiled when first imported, and most never are; the setting would have that done anew
@@ -71,6 +73,19 @@ results: $(READY)
 	$(BIN)/headatlas check $(RESULTS)/cognition --questions 8
 	test -z "$(COGQA)" || $(BIN)/headatlas probe --causes --suite $(COGQA) --out $(RESULTS)/cogqa
 	test -z "$(COGQA)" || $(BIN)/headatlas check $(RESULTS)/cogqa --task $(COGQA) --questions 16
+	for task in $(JUDGED); do \
+	    for method in "ablate" "ablate --replacement mean" attribute patch knockout attention writes "gate --seeds 2"; do \
+	        $(BIN)/headatlas $$method --task $$task --out $(RESULTS)/methods || exit; \
+	        test -z "$(GEMMA)" || $(BIN)/headatlas $$method --model $(GEMMA) --task $$task --out $(RESULTS)/methods-gemma || exit; \
+	    done; \
+	done
+	for task in ioi induction greater-than; do \
+	    for method in "attention --examples 16" "writes --examples 16" "attribute --examples 16" "knockout --examples 8"; do \
+	        test -z "$(QWEN)" || $(BIN)/headatlas $$method --model $(QWEN) --task $$task --out $(RESULTS)/methods-qwen || exit; \
+	    done; \
+	done
+	for run in methods methods-gemma; do test ! -d $(RESULTS)/$$run || $(BIN)/headatlas check $(RESULTS)/$$run --kind faithfulness --kind specificity || exit; done
+	test -z "$(QWEN)" || $(BIN)/headatlas check $(RESULTS)/methods-qwen --kind faithfulness --questions 8
 	$(BIN)/python tools/results.py $(RESULTS)
 
 real-models: $(READY)

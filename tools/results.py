@@ -14,6 +14,7 @@ import cognition_page
 import cognition_runs
 import gating_page
 import headatlas as ha
+import methods_page
 import seeds_section
 from contrast_section import contrasts
 from headatlas.plots import draw
@@ -29,10 +30,12 @@ RECORDS = ("bench.json", SCHEDULE_TIMES)
 
 def collect(folder: Path) -> None:
     """Take what the page needs from the folders of the runs, in place of what was there."""
-    for run in (*RUNS, *PROBED):
+    kept = dict.fromkeys(RUNS, KEPT) | dict.fromkeys(PROBED, KEPT_PROBED)
+    kept |= dict.fromkeys(methods_page.MODELS, methods_page.KEPT)
+    for run, patterns in kept.items():
         if (folder / run).is_dir():
             shutil.rmtree(RESULTS / run, ignore_errors=True)
-        for pattern in KEPT_PROBED if run in PROBED else KEPT:
+        for pattern in patterns:
             for path in sorted((folder / run).glob(pattern)):
                 target = RESULTS / run / path.relative_to(folder / run)
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -62,5 +65,8 @@ if __name__ == "__main__":
         collect(Path(sys.argv[1]))
         draw_figures()
         cognition_page.draw_figures()
+        methods_page.draw_figures()
     (RESULTS / "gating.md").write_text(gating_page.page(), encoding="utf-8")
     (RESULTS / "cognition.md").write_text(cognition_page.page(), encoding="utf-8")
+    if methods_page.boards():
+        (RESULTS / "methods.md").write_text(methods_page.page(), encoding="utf-8")
