@@ -6,10 +6,11 @@ score is above the mean by three standard deviations, over all heads: fixed befo
 looked at. Every method runs with its own defaults, on few examples; gating with the quick schedule
 and one seed. The claim is that these heads are above the rest: one-sided Mann–Whitney, p < 0.01.
 
-What does not hold is in `DOES_NOT_HOLD`, with its reason. Attending to a name is not the same as
-writing it: both tasks have heads that attend and write against it (negative name movers). So a
-second claim, made after the first was seen to fail, is that these heads have larger effects in
-size.
+What does not hold is expected to fail, with its reason, not excused by a weaker claim. A second
+claim, made after the first was seen to fail, is about the size of effects: attending to a name is
+not the same as helping to say it, and removing some of these heads makes the target likelier.
+Neither is beyond doubt: with 32 examples one head of `induction` fewer counts (six), and there the gradient
+(p = 0.11) and zero ablation (p = 0.023) do not show the first claim.
 """
 
 from __future__ import annotations
@@ -35,7 +36,18 @@ METHODS = {
     "patching": Patching(examples=EXAMPLES, direction="denoise"),
     "gating": Gating.quick(),
 }
-DOES_NOT_HOLD: dict[tuple[str, str], str] = {}
+HELPS_WHEN_REMOVED = "two of nine heads attend to the indirect object, but the task gains without"
+QUICK = "measured p = {} with the quick schedule and one seed; longer fits have not been tried here"
+DOES_NOT_HOLD = {
+    ("induction", "gating"): QUICK.format(0.022),
+    ("ioi", "gating"): QUICK.format(0.039),
+    ("ioi", "ablation"): f"measured p = 0.11: {HELPS_WHEN_REMOVED} them (24.4, 21.5)",
+    ("ioi", "attribution"): f"measured p = 0.074: {HELPS_WHEN_REMOVED} them (24.4, 21.5)",
+}
+SIZE_DOES_NOT_HOLD = {
+    ("ioi", "attribution"): "measured p = 0.014; the cause has not been established",
+}
+"""Not strict: rounding on another machine can move a p-value across the level."""
 
 
 @pytest.fixture(scope="module")
@@ -66,10 +78,10 @@ def compare(values, attending, name):
     return found.pvalue
 
 
-def cases():
+def cases(methods, failing):
     for task in SCORES:
-        for method in METHODS:
-            reason = DOES_NOT_HOLD.get((task, method))
+        for method in methods:
+            reason = failing.get((task, method))
             marks = [pytest.mark.xfail(reason=reason, raises=AssertionError)] if reason else []
             yield pytest.param(task, method, marks=marks, id=f"{task}: {method}")
 
@@ -80,14 +92,15 @@ def test_there_are_such_heads_and_they_are_few(importance_of, task):
     assert 3 <= attending.sum() <= 27
 
 
-@pytest.mark.parametrize(("task", "method"), list(cases()))
+@pytest.mark.parametrize(("task", "method"), list(cases(METHODS, DOES_NOT_HOLD)))
 def test_heads_that_attend_are_needed_more_than_others(importance_of, task, method):
     values, attending = importance_of(task, method)
     assert compare(values, attending, f"{task}, {method}") < LEVEL
 
 
-@pytest.mark.parametrize("method", ["ablation", "attribution", "patching"])
-@pytest.mark.parametrize("task", SCORES)
+@pytest.mark.parametrize(
+    ("task", "method"), list(cases(("ablation", "attribution", "patching"), SIZE_DOES_NOT_HOLD))
+)
 def test_heads_that_attend_have_larger_effects_in_size(importance_of, task, method):
     values, attending = importance_of(task, method)
     assert compare(np.abs(values), attending, f"{task}, {method}, size") < LEVEL

@@ -21,6 +21,9 @@ from headatlas.methods.alignment import align_by_tokens
 from headatlas.models.run.sweep import Source, SweepPlan
 from headatlas.tasks import Task, load_task
 
+ROUNDING = 1e-6
+"""Log P is equal bit for bit where passes have the same shapes; this leaves room for others."""
+
 
 @pytest.fixture(scope="module")
 def examples(embedded):
@@ -58,10 +61,6 @@ def test_every_head_patched_with_its_own_run_changes_nothing(embedded, examples,
         assert largest < ROUNDING
 
 
-ROUNDING = 2e-5
-"""Log P in float32, from passes whose batches have other shapes."""
-
-
 @pytest.mark.parametrize("where", ["all", "last"])
 def test_all_heads_restore_what_the_last_position_predicts(embedded, examples, where):
     clean, corrupted = rows_of(embedded, examples)
@@ -74,7 +73,7 @@ def test_all_heads_restore_what_the_last_position_predicts(embedded, examples, w
     assert (plain - worse).abs().min() > 0.1
     restored = patched(embedded, corrupted, clean, positions)
     print(f"{where}: {float((restored - plain).abs().max()):.1e}")
-    torch.testing.assert_close(restored, plain, rtol=0, atol=10 * ROUNDING)
+    torch.testing.assert_close(restored, plain, rtol=0, atol=ROUNDING)
 
 
 def test_a_position_whose_token_differs_is_not_restored(embedded, examples):
@@ -89,7 +88,7 @@ def test_a_position_whose_token_differs_is_not_restored(embedded, examples):
     with torch.no_grad():
         plain = embedded.score(clean).logprob[:, 0]
     left = (patched(embedded, corrupted, clean) - plain).abs()
-    assert left.max() > 100 * ROUNDING
+    assert left.max() > 0.01
 
 
 def _around(text, other):
