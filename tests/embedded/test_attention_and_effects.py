@@ -9,8 +9,8 @@ and one seed. The claim is that these heads are above the rest: one-sided Mannâ€
 What does not hold is expected to fail, with its reason, not excused by a weaker claim. A second
 claim, made after the first was seen to fail, is about the size of effects: attending to a name is
 not the same as helping to say it, and removing some of these heads makes the target likelier.
-Neither is beyond doubt: with 32 examples one head of `induction` fewer counts (six), and there the gradient
-(p = 0.11) and zero ablation (p = 0.023) do not show the first claim.
+Neither is beyond doubt: with 32 examples one head of `induction` fewer counts (six), and there the
+gradient (p = 0.11) and zero ablation (p = 0.023) do not show the first claim.
 """
 
 from __future__ import annotations
