@@ -35,7 +35,9 @@ def pairs(tmp_path):
             "indirect_effect",
             "indirect effect on P(target)",
         ),
+        (("attribute",), "effect", "estimated fall of log P when removed"),
         (("attribute", "--steps", "6"), "effect", "estimated fall of log P when removed"),
+        (("attribute", "--integrated"), "effect", "estimated fall of log P when removed"),
         (("attention",), "induction", "attention to what followed earlier occurrences"),
         (
             ("attention", "--score", "target_token", "--seeds", "2"),

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from headatlas.checks.yardstick.cost import forward_passes
 from headatlas.errors import HeadAtlasError
+from headatlas.maps import combine
 from headatlas.methods import Attribution
 from headatlas.methods.measures import Measured
 from headatlas.methods.replacement import removal_plan
@@ -29,10 +31,40 @@ def whole_effect(model, method, seed=0):
 @pytest.mark.parametrize("replacement", ["zero", "mean", "resample"])
 @pytest.mark.parametrize("measure", ["logprob", "probability"])
 def test_integrated_gradients_sum_to_the_whole_difference(tiny, replacement, measure):
-    method = Attribution(examples=4, steps=48, replacement=replacement, measure=measure)
+    method = Attribution.integrated(examples=4, replacement=replacement, measure=measure)
     head_map = method.run(tiny, TASK)
     assert float(head_map["effect"].sum()) == pytest.approx(whole_effect(tiny, method), rel=0.02)
     assert head_map.provenance["unexplained_share"] < 0.02
+    assert head_map.warnings == []
+
+
+def test_a_path_that_is_too_short_is_a_warning_of_every_seed(tiny, monkeypatch):
+    monkeypatch.setattr("headatlas.maps.completeness.MAX_UNEXPLAINED", 0.0)
+    method = Attribution(examples=4, steps=5, replacement="zero")
+    both = combine([method.run(tiny, TASK, seed) for seed in range(2)])
+    assert both["unexplained_share"].dims == ("seed",)
+    assert "use more steps" in both.warnings[0]
+    assert Attribution(examples=4).run(tiny, TASK).warnings == []
+
+
+def test_examples_stop_when_they_are_explained_and_only_what_was_used_counts(tiny):
+    method = Attribution.integrated(examples=4, replacement="zero")
+    scored = []
+
+    class Counting:
+        def __getattr__(self, name):
+            return getattr(tiny, name)
+
+        def score(self, rows, edit):
+            scored.append(len(rows))
+            return tiny.score(rows, edit)
+
+    both = combine([method.run(Counting(), TASK, seed) for seed in range(2)])
+    assert 2 * 2 * 4 * 5 <= 2 * sum(scored) < 2 * method.forward_passes(tiny, 4)
+    assert len(set(scored)) > 1
+    assert forward_passes(both, tiny) == 2 * sum(scored)
+    plain = Attribution(examples=4).run(tiny, TASK)
+    assert forward_passes(plain, tiny) == 8
 
 
 def test_one_step_is_the_gradient_of_the_gate(tiny):
@@ -74,3 +106,7 @@ def test_settings_that_make_no_sense():
         Attribution(measure="accuracy")
     with pytest.raises(HeadAtlasError, match=r"takes 1 step .* at least 5"):
         Attribution(steps=2)
+    with pytest.raises(HeadAtlasError, match="integrated gradients take at least 5 steps, not 1"):
+        Attribution.integrated(steps=1)
+    assert Attribution.integrated(steps=48) == Attribution(steps=48)
+    assert Attribution().steps == 1

@@ -82,8 +82,8 @@ def show_top(head_map: ha.Map, n: int = 10, *, warn: bool = True) -> None:
         f"Most important heads of {facts.get('task')} by {facts.get('method')}{mark}: "
         f"{ranking.score}"
     )
-    if warn and (reliability := head_map.reliability) is not None:
-        for warning in reliability.warnings:
+    if warn:
+        for warning in head_map.warnings:
             say(f"CAUTION: {warning}")
     if "function" in rows:
         _show_functions(rows)

@@ -61,7 +61,7 @@ def compare_named(labels: Sequence[str], maps: Sequence[Map], *, top_k: int = TO
     warnings = (
         f"{label}: {warning}"
         for label, head_map in zip(labels, maps, strict=True)
-        for warning in (head_map.reliability.warnings if head_map.reliability else ())
+        for warning in head_map.warnings
     )
     names_of_maps = tuple(head_map.name for head_map in maps)
     return Comparison(names_of_maps, model, task, tuple(rows), tuple(warnings), method)

@@ -163,6 +163,14 @@ class Map:
 
         return reliability(self) if is_gating(self) else None
 
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader must know before using the numbers, a sentence each; mostly empty."""
+        from headatlas.maps.completeness import completeness_warnings
+
+        own = self.reliability.warnings if self.reliability is not None else []
+        return [*own, *completeness_warnings(self)]
+
     def top(self, n: int = 10) -> pd.DataFrame:
         """The `n` most important heads, each with its interval and corrected p-value.
 

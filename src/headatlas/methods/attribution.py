@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from headatlas.methods.effects import Effects
 from headatlas.methods.example_method import ExampleMethod
 from headatlas.methods.measures import Measured, check_measure
 from headatlas.methods.method import Inputs, Part, Report, verified_coordinates
+from headatlas.methods.path_integral import FIRST_POINTS, PathIntegral
 from headatlas.methods.replacement import (
     REMOVALS,
     check_replacement,
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
     from headatlas.models.model import Model
     from headatlas.models.run.sweep import Source
 
-FIRST_POINTS = 5
-"""Points of a path that are evenly spaced; the others go where they are needed most."""
+INTEGRATED_STEPS = 64
+"""Points of the path that integrated gradients take of an example at most."""
 
 TOKENS_WITH_GRADIENT = 1024
 """Tokens of a pass that keeps what its gradient needs: bounds the memory."""
@@ -50,14 +51,16 @@ class Attribution(ExampleMethod):
     (Nanda 2023; Syed et al. 2023), and with b = 0 the gradient of the gate (Michel et al. 2019).
     With `steps` > 1 it is averaged along the path on which all gates open together, from 0 to 1:
     integrated gradients (Sundararajan et al. 2017), whose effects sum to y(all heads at the
-    baseline) − y(model). Half-open gates make this path uneven, so each new point halves the
-    interval in which the gradients explain the difference of y least. What they leave unexplained
-    is the `unexplained_share` of the map's provenance: large with the replacement `zero`.
+    baseline) − y(model). Half-open gates make this path uneven, elsewhere in every example, so each
+    example has points of its own: at most `steps`, fewer where the gradients explain y sooner (see
+    `PathIntegral`). What they leave unexplained is the `unexplained_share` of the map, often large
+    with the replacement `zero`; `forward_passes` is what a seed took.
 
+    `Attribution()` is the gradient, `Attribution.integrated()` are integrated gradients.
     `effect` and its standard error over questions are as in `Ablation`.
 
-    >>> Attribution(steps=48).settings()["replacement"]
-    'mean'
+    >>> Attribution.integrated(replacement="resample").steps
+    64
     """
 
     steps: int = 1
@@ -65,7 +68,7 @@ class Attribution(ExampleMethod):
     measure: str = "logprob"
 
     name: ClassVar[str] = "attribution"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     variable: ClassVar[str] = "effect"
 
     def __post_init__(self) -> None:
@@ -77,6 +80,17 @@ class Attribution(ExampleMethod):
             )
         check_replacement(self.replacement, REMOVALS)
         check_measure(self.measure, differentiable=True)
+
+    @classmethod
+    def integrated(cls, **changes: Any) -> Attribution:
+        """Integrated gradients, with as many steps as they usually need."""
+        method = replace(cls(steps=INTEGRATED_STEPS), **changes)
+        if method.steps == 1:
+            raise HeadAtlasError(
+                f"integrated gradients take at least {FIRST_POINTS} steps, not 1: "
+                "use Attribution() for the gradient."
+            )
+        return method
 
     def reports(self, part: Part) -> int:
         return self.steps
@@ -107,14 +121,23 @@ class Attribution(ExampleMethod):
         portions = list(_portions(measured))
         progress = _Progress(report, seed, self.steps, len(portions))
         facts: dict[str, Any] = dict(measured.facts())
-        wanted = 0.0
+        differences, points = [], 0
         for chosen in portions:
-            path = _Path(model, measured, chosen, baseline, progress)
-            gradients[chosen] = path.mean_gradient(self.steps)
-            wanted += path.difference
+            portion = _Portion(model, measured, chosen, baseline)
+            if self.steps == 1:
+                _, gradients[chosen] = portion.gradients([1.0] * len(chosen))
+                progress()
+                continue
+            paths = portion.integrate(self.steps, progress)
+            gradients[chosen] = [path.integral() for path in paths]
+            differences += [path.difference for path in paths]
+            points += sum(map(len, paths))
         if self.steps > 1:
-            unexplained = float(np.nansum(gradients)) - wanted
-            facts["unexplained_share"] = abs(unexplained / wanted) if wanted else None
+            wanted = sum(differences)
+            share = abs(float(np.nansum(gradients)) / wanted - 1) if wanted else math.nan
+            facts["unexplained_share"] = share if wanted else None
+            coordinates["unexplained_share"] = (("seed",), [share])
+            coordinates["forward_passes"] = (("seed",), [2.0 * points])
         exists = np.zeros(gradients.shape[1:], dtype=bool)
         exists[tuple(np.array(model.spec.heads()).T)] = True
         effects = Effects(model.spec, measured.examples, keep_examples=self.keep_examples)
@@ -136,75 +159,48 @@ class _Progress:
             self._report(f"seed {self._seed}, step {step} of {self._steps}")
 
 
-@dataclass(frozen=True)
-class _Point:
-    """The measure of some examples, and its gradient, with all gates at one value."""
-
-    value: float
-    gradient: FloatArray
-
-    @property
-    def slope(self) -> float:
-        """How fast the measure grows as all gates open."""
-        return float(self.gradient.sum())
-
-
-class _Path:
-    """All gates of some examples, on their way from the baseline (0) to the model (1)."""
+class _Portion:
+    """Examples that run together, with gates of their own on the way from baseline to model."""
 
     def __init__(
-        self,
-        model: Model,
-        measured: Measured,
-        chosen: list[int],
-        baseline: _Baseline,
-        progress: _Progress,
+        self, model: Model, measured: Measured, chosen: list[int], baseline: _Baseline
     ) -> None:
-        self._model, self._progress = model, progress
-        self._measured = measured.select(chosen)
+        self._model, self._measured, self._baseline = model, measured, baseline
+        self._choose(chosen)
+
+    def _choose(self, chosen: list[int]) -> None:
+        """Keep some examples, by their number among all."""
         wanted = set(chosen)
-        numbers = [i for i, owner in enumerate(measured.owner) if owner in wanted]
-        self._replacement = baseline.of_rows(model, numbers)
-        self._points: dict[float, _Point] = {}
-        self.difference = 0.0
+        rows = [i for i, owner in enumerate(self._measured.owner) if owner in wanted]
+        self._chosen, self._own = chosen, self._measured.select(chosen)
+        self._replacement = self._baseline.of_rows(self._model, rows)
 
-    def mean_gradient(self, steps: int) -> FloatArray:
-        """The gradient at the model, or its mean along the path: example × layer × head."""
-        if steps == 1:
-            return self._at(1.0).gradient
-        for point in np.linspace(0, 1, FIRST_POINTS):
-            self._at(float(point))
-        while len(self._points) < steps:
-            start, stop = max(self._intervals(), key=self._unexplained)
-            self._at((start + stop) / 2)
-        self.difference = self._points[1.0].value - self._points[0.0].value
-        return np.asarray(
-            np.sum([self._integral(*interval) for interval in self._intervals()], axis=0)
-        )
-
-    def _intervals(self) -> list[tuple[float, float]]:
-        return list(pairwise(sorted(self._points)))
-
-    def _integral(self, start: float, stop: float) -> FloatArray:
-        ends = self._points[start].gradient + self._points[stop].gradient
-        return (stop - start) / 2 * ends
-
-    def _unexplained(self, interval: tuple[float, float]) -> float:
-        one, other = (self._points[point] for point in interval)
-        explained = (interval[1] - interval[0]) / 2 * (one.slope + other.slope)
-        return abs(other.value - one.value - explained)
+    def integrate(self, steps: int, progress: _Progress) -> list[PathIntegral]:
+        """The path of every example; those whose gradients explain enough drop out."""
+        paths = {number: PathIntegral() for number in self._chosen}
+        for _ in range(steps):
+            left = [number for number, path in paths.items() if not path.is_explained]
+            if left:
+                if left != self._chosen:
+                    self._choose(left)
+                points = [paths[number].next_point() for number in left]
+                for number, point, *found in zip(
+                    left, points, *self.gradients(points), strict=True
+                ):
+                    paths[number].add(point, *found)
+            progress()
+        return list(paths.values())
 
     @torch.enable_grad()
-    def _at(self, point: float) -> _Point:
-        spec, own = self._model.spec, self._measured
-        size = (len(own.examples), spec.n_layers, spec.n_heads)
-        gate = torch.full(size, point, requires_grad=True)
+    def gradients(self, points: list[float]) -> tuple[list[float], FloatArray]:
+        """The measure of every example with all its gates at a point, and its gradient."""
+        spec, own = self._model.spec, self._own
+        gate = torch.tensor(points)[:, None, None].repeat(1, spec.n_layers, spec.n_heads)
+        gate.requires_grad_()  # example layer head
         edit = Edit(gate=gate[list(own.owner)], replacement=self._replacement)
-        total = own.values(self._model.score(own.rows, edit)).sum()
-        (gradient,) = torch.autograd.grad(total, gate)
-        self._points[point] = _Point(float(total.detach()), gradient.double().cpu().numpy())
-        self._progress()
-        return self._points[point]
+        values = own.values(self._model.score(own.rows, edit))
+        (gradient,) = torch.autograd.grad(values.sum(), gate)
+        return values.detach().double().tolist(), gradient.double().cpu().numpy()
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,7 @@ class Method(Protocol[Subject]):
         """Forward passes of one example that a seed takes on a number of examples; NaN if unknown.
 
         A pass with gradient counts as two, one that begins in the middle by the layers that it has.
+        Where it depends on the numbers this is the most; the map's `forward_passes` counts.
         """
         return math.nan
 

@@ -170,11 +170,10 @@ def show_warnings(figure: Figure, maps: Sequence[Map]) -> None:
 
 
 def _unreliable(maps: Sequence[Map]) -> list[str]:
-    """What gating maps say against themselves."""
+    """What maps say against themselves."""
     lines = []
     for head_map in maps:
-        reliability = head_map.reliability
-        for warning in reliability.warnings if reliability is not None else []:
+        for warning in head_map.warnings:
             of_task = f" ({task_title(head_map)})" if len(maps) > 1 else ""
             lines += wrap(f"Caution{of_task}: {warning}.", WARNING_CHARACTERS)
     return lines

@@ -32,6 +32,9 @@ def sentences(maps: Sequence[Map], threshold: float = THRESHOLD) -> list[str]:
             lines += _gating(head_map, threshold)
         elif is_probing(head_map):
             lines += _functions(head_map)
+        else:
+            task = head_map.provenance.get("task")
+            lines += [f"CAUTION: {task}: {warning}" for warning in head_map.warnings]
         if "unfinished" in head_map.provenance:
             lines.append(f"UNFINISHED: this map has {head_map.provenance['unfinished']}.")
     gating = [head_map for head_map in maps if is_gating(head_map)]
