@@ -33,12 +33,12 @@ def results(tmp_path, monkeypatch):
 def test_the_same_map_without_computing_anything(name, results, tmp_path, tiny):
     method = RESTORED[name]
     subject = SUBJECTS[method.subject]
-    before = Atlas(results, tiny, progress=None).map(method, subject, seeds=2)
+    before = Atlas(results, tiny, progress=None).map(method, subject, seeds=2, baseline=False)
     shutil.rmtree(results / "units")
     assert restore.restore(tmp_path / "run") > 0
     assert restore.restore(tmp_path / "run") == 0
     atlas = Atlas(tmp_path / "run" / "methods", tiny, progress=None)
-    after = atlas.map(method, subject, seeds=2)
+    after = atlas.map(method, subject, seeds=2, baseline=False)
     assert atlas.records[0]["units"]["computed"] == {}
     assert after.data.identical(before.data)
     assert after.provenance == before.provenance
@@ -46,12 +46,14 @@ def test_the_same_map_without_computing_anything(name, results, tmp_path, tiny):
 
 def test_a_further_seed_is_computed_alone(results, tmp_path, tiny):
     method, subject = Ablation(), SUBJECTS[Ablation.subject]
-    Atlas(results, tiny, progress=None).map(method, subject, seeds=1)
+    Atlas(results, tiny, progress=None).map(method, subject, seeds=1, baseline=False)
     restore.restore(tmp_path / "run")
     atlas = Atlas(tmp_path / "run" / "methods", tiny, progress=None)
-    both = atlas.map(method, subject, seeds=2)
+    both = atlas.map(method, subject, seeds=2, baseline=False)
     assert len(atlas.records[0]["units"]["computed"]) == tiny.spec.n_layers
-    fresh = Atlas(tmp_path / "fresh", tiny, progress=None).map(method, subject, seeds=2)
+    fresh = Atlas(tmp_path / "fresh", tiny, progress=None).map(
+        method, subject, seeds=2, baseline=False
+    )
     assert both.data.identical(fresh.data)
 
 
