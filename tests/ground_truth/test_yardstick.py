@@ -4,11 +4,19 @@ Heads are replaced by zero, as they were when the truth was found. A random map 
 orders shuffled within layers that the check itself draws: its 95 % interval should cover no
 difference, in at least `COVERED` of `RANDOM_MAPS` (binomial: fewer has a probability below 2 %).
 
-That the reversed map is the worst of all is claimed where the task does not need heads of two
-layers in turn. On `induction` it is not so: half a circuit is worse than none. With only the head
-that fetches the answer the model says a wrong word for sure, with no head it does not know; some
-random orders keep that head first, the reversed one keeps it last. What makes it so is asserted
-instead. `tests/planted/test_yardstick.py` has heads whose presence harms.
+Two claims were written down for all puzzles before they were measured on more than `induction`,
+and do not hold on all:
+
+- The true map is better than all random ones on `induction` and `selection`, and so is it above its
+  reverse. Not on `marker` (CPR 0.21; random maps −0.85 … 0.65): there the costs of the responsible
+  heads are nearly equal (0.91 to 0.93), and the first two are those that fetch the answer, which
+  harms until the head that marks it is there.
+- The reversed map is the worst of all on none: on `induction` and `marker` for the same reason
+  (some random orders keep first what the reversed one keeps last), and on `selection` three of ten
+  random maps are below it (0.27, 0.27, 0.28; the reversed one 0.37).
+
+The reason is asserted: half a circuit is worse than none. With only the heads that fetch the answer
+the model says a wrong word for sure, with no head it does not know.
 """
 
 from __future__ import annotations
@@ -21,7 +29,7 @@ import torch
 
 from ground_truth.puzzles import PUZZLES
 from ground_truth.trained import ALL_HEADS, HEADS, LAYERS
-from ground_truth.truth import attention, attention_to_answer, fresh_rows, without
+from ground_truth.truth import fresh_rows, without
 from headatlas import Atlas
 from headatlas.maps import Map
 from headatlas.methods import Ablation
@@ -29,6 +37,7 @@ from headatlas.methods import Ablation
 pytestmark = pytest.mark.long
 
 RANDOM_MAPS, COVERED = 10, 8
+ORDERED = ("induction", "selection")
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +75,7 @@ def random_scores(cpr):
     return scores
 
 
-@pytest.mark.parametrize("name", PUZZLES)
+@pytest.mark.parametrize("name", ORDERED)
 def test_the_true_map_is_best(name, cpr, true_importances, random_scores):
     true = cpr(name, true_importances(name)).value.mean
     others = [score.value.mean for score in random_scores(name)]
@@ -74,27 +83,19 @@ def test_the_true_map_is_best(name, cpr, true_importances, random_scores):
     assert true > max(others)
 
 
-@pytest.mark.parametrize("name", PUZZLES)
+@pytest.mark.parametrize("name", ORDERED)
 def test_the_reversed_map_is_far_below_the_true_one(name, cpr, true_importances):
     """Weaker than being the worst of all, and stated after that was seen not to hold."""
     true, reverse = (cpr(name, sign * true_importances(name)) for sign in (1, -1))
     assert reverse.value.high < true.value.low
 
 
-@pytest.mark.parametrize("name", ["marker", "selection"])
-def test_the_reversed_map_is_worst(name, cpr, true_importances, random_scores):
-    """Written down before it was measured on these two."""
-    reverse = cpr(name, -true_importances(name)).value.mean
-    others = sorted(score.value.mean for score in random_scores(name))
-    print(f"{name}: CPR reversed {reverse:.3f}, random maps {np.round(others, 3).tolist()}")
-    assert reverse < others[0]
-
-
-def test_half_the_circuit_of_induction_is_worse_than_none(known):
-    """Why the reversed map is not the worst there."""
-    own, rows = known("induction"), fresh_rows(PUZZLES["induction"])
-    looks = attention_to_answer(attention(own.trained.hf, rows), rows)
-    fetches = max(sorted(own.truth.responsible), key=lambda head: float(looks[head]))
+@pytest.mark.parametrize("name", ["induction", "marker"])
+def test_half_a_circuit_is_worse_than_none(name, known):
+    """Kept: the responsible heads without those of the first layer that has any."""
+    own, rows = known(name), fresh_rows(PUZZLES[name])
+    first = min(layer for layer, _ in own.truth.responsible)
+    half = [head for head in sorted(own.truth.responsible) if head[0] > first]
 
     @torch.no_grad()
     def logprob(kept):
@@ -102,8 +103,8 @@ def test_half_the_circuit_of_induction_is_worse_than_none(known):
             logits = own.trained.hf(rows.prompts).logits[:, -1]
         return float(logits.log_softmax(-1).gather(1, rows.targets[:, None]).mean())
 
-    print(f"log P with {fetches} alone {logprob([fetches]):.2f}, with no head {logprob([]):.2f}")
-    assert logprob([fetches]) < logprob([]) - 1
+    print(f"{name}: log P with {half} {logprob(half):.2f}, with no head {logprob([]):.2f}")
+    assert logprob(half) < logprob([]) - 1
 
 
 def test_random_maps_are_like_shuffled_orders(random_scores):
