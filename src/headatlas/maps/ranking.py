@@ -125,7 +125,9 @@ def _effects(head_map: Map, threshold: float) -> pd.DataFrame:
     importance = importance_of(head_map)
     tables = [_effects_of(head_map.data, name, importance) for name in functions]
     rows = pd.concat(tables, ignore_index=True)
-    rows["p"] = holm(rows["p"].to_numpy())
+    tested = rows["p"].notna()
+    # heads that were not tested count too: which ones were may depend on the same numbers
+    rows["p"] = np.where(tested, holm(rows["p"].fillna(1.0).to_numpy()), np.nan)
     return rows
 
 

@@ -42,7 +42,8 @@ class Knockout(ExampleMethod):
     exact where `alone` is 1, as in `Ablation`, and an estimate elsewhere; of heads that stand in
     for each other it is the change by the head's removal beside other removed ones, where `alone`
     is 2. `evaluations` is a third of the number of heads unless given, and at least 48. Estimates
-    have no standard error.
+    have no standard error, and how reliable a map is only several seeds tell. P-values are
+    corrected for all heads, also those that were not removed alone.
 
     >>> Knockout(evaluations=90).settings()["evaluations"]
     90
@@ -53,7 +54,7 @@ class Knockout(ExampleMethod):
     measure: str = "logprob"
 
     name: ClassVar[str] = "knockout"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     variable: ClassVar[str] = "effect"
 
     def __post_init__(self) -> None:

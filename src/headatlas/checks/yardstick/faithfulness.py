@@ -105,7 +105,8 @@ def _measured(questions: RemovalQuestions, order: Sequence[Head]) -> dict[str, l
 
 
 def _reliability(head_map: Map) -> float:
-    """The rank correlation to expect between this map and another one made like it."""
+    """The rank correlation to expect between this map and another one made like it, with other
+    seeds; NaN where `why_unknown` says why."""
     both = halves(head_map)
     if both is None:
         return float("nan")
