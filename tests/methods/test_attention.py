@@ -109,7 +109,7 @@ def test_the_score_that_is_named_ranks_heads(tiny, score):
     assert head_map.ranking.score == ATTENTION[score]
     half = halves(head_map).one.to_numpy()
     np.testing.assert_array_equal(half, head_map[f"{score}_half"].to_numpy()[0, 0])
-    assert (top["p"] < 1).any()
+    assert top["p"].between(0, 1).all()
     assert float(head_map[f"{score}_even"][0]) > 0
 
 
@@ -125,6 +125,18 @@ def test_heads_are_tested_against_even_attention(tiny):
     table = replace(head_map, data=even).to_dataframe().set_index(["layer", "head"])
     assert table.loc[(1, 2), "p"] == 1
     assert table["p"].min() < 0.05
+
+
+@pytest.mark.parametrize("score", ["induction", "entropy"])
+def test_heads_that_attend_less_than_evenly_have_no_star(tiny, score):
+    head_map = Attention(score=score).run(tiny, TASK)
+    above = head_map.data.assign_coords({f"{score}_even": ("seed", [2 * head_map[score].max()])})
+    table = replace(head_map, data=above)
+    assert table.to_dataframe()["significant"].any() == (score == "entropy")
+    assert table.ranking.correction == (
+        f"12 heads; {'two' if score == 'entropy' else 'one'}-sided, against attending evenly to "
+        "all tokens"
+    )
 
 
 def test_there_is_no_other_score():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -13,6 +16,7 @@ from headatlas.methods import Attribution
 from headatlas.methods.measures import Measured
 from headatlas.methods.replacement import removal_plan
 from headatlas.models.edit import Edit
+from headatlas.models.run.mean_output import MEAN_EXAMPLES
 from headatlas.tasks import Example, Task
 
 TASK = Task.of("t", [Example(f"{'ab ' * (i % 4 + 1)}{i}", "cd") for i in range(20)])
@@ -63,8 +67,26 @@ def test_examples_stop_when_they_are_explained_and_only_what_was_used_counts(tin
     assert 2 * 2 * 4 * 5 <= 2 * sum(scored) < 2 * method.forward_passes(tiny, 4)
     assert len(set(scored)) > 1
     assert forward_passes(both, tiny) == 2 * sum(scored)
-    plain = Attribution(examples=4).run(tiny, TASK)
-    assert forward_passes(plain, tiny) == 8
+
+
+def test_reading_what_replaces_heads_takes_passes_too(tiny):
+    for replacement, read in (("zero", 0), ("mean", MEAN_EXAMPLES), ("resample", 4)):
+        plain = Attribution(examples=4, replacement=replacement).run(tiny, TASK)
+        assert forward_passes(plain, tiny) == 8 + read
+        path = Attribution.integrated(examples=4, replacement=replacement, steps=5)
+        assert forward_passes(path.run(tiny, TASK), tiny) == 5 * 8 + read
+
+
+def test_every_answer_that_is_compared_takes_a_pass(tiny):
+    examples = [Example(f"{i} ab a", "b", choices=("b", "c", "d")) for i in range(20)]
+    task = Task.of("choices", examples)
+    settings = {"examples": 4, "replacement": "zero", "measure": "difference"}
+    plain = Attribution(**settings).run(tiny, task)
+    assert forward_passes(plain, tiny) == 2 * 4 * 3
+    path = Attribution.integrated(**settings, steps=5).run(tiny, task)
+    assert forward_passes(path, tiny) == 5 * 2 * 4 * 3
+    without = {k: fact for k, fact in plain.provenance.items() if k != "rows_used"}
+    assert math.isnan(forward_passes(replace(plain, provenance=without), tiny))
 
 
 def test_one_step_is_the_gradient_of_the_gate(tiny):

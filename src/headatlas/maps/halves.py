@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import xarray as xr
 
 from headatlas.maps.importance import importance_of
+from headatlas.maps.labels import count_of_seeds
 
 if TYPE_CHECKING:
     from headatlas.maps.map import Map
@@ -174,13 +175,13 @@ def _draw(head_map: Map) -> tuple[Any, ...]:
     """What decides which question is in which half."""
     facts, data = head_map.provenance, head_map.data
     settings = dict(facts.get("settings", {}))
-    left_out = {name: facts[name] for name in facts if name.startswith("examples_") and facts[name]}
-    left_out.pop("examples_of", None)
+    names = {name for name in (*facts, *map(str, data.coords)) if name.startswith("examples_")}
+    used = {name: count_of_seeds(head_map, name) for name in sorted(names - {"examples_of"})}
     counts = data.coords.get(f"{importance_of(head_map).variable}_questions")
     return (
         settings.get("examples"),
         bool(settings.get("by_function")),
-        str(sorted(left_out.items())),
+        str({name: own for name, own in used.items() if any(own)}),
         None if counts is None else str(counts.to_numpy().tolist()),
     )
 

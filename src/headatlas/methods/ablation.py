@@ -13,7 +13,12 @@ from headatlas.methods.heads import as_heads, measured_without, parts_by_layer, 
 from headatlas.methods.measures import Measured, check_measure
 from headatlas.methods.method import Inputs, Part, Report, verified_coordinates
 from headatlas.methods.positions import check_positions, chosen_positions
-from headatlas.methods.replacement import REMOVALS, check_replacement, removal_plan
+from headatlas.methods.replacement import (
+    REMOVALS,
+    check_replacement,
+    removal_plan,
+    replacement_passes,
+)
 from headatlas.tasks import Example, Task
 
 if TYPE_CHECKING:
@@ -73,7 +78,8 @@ class Ablation(ExampleMethod):
         return len(part["heads"])
 
     def forward_passes(self, model: Model, examples: int) -> float:
-        return examples * sweep_passes(model, self.heads)
+        passes = examples * sweep_passes(model, self.heads)
+        return passes + replacement_passes(self.replacement, examples)
 
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         task = task.for_tokenizer(model.tokenizer)

@@ -19,6 +19,7 @@ from headatlas.methods.path_integral import FIRST_POINTS, PathIntegral
 from headatlas.methods.replacement import (
     REMOVALS,
     check_replacement,
+    replacement_passes,
     replacement_vectors,
     resampled,
 )
@@ -96,7 +97,7 @@ class Attribution(ExampleMethod):
         return self.steps
 
     def forward_passes(self, model: Model, examples: int) -> float:
-        return 2.0 * examples * self.steps
+        return 2.0 * examples * self.steps + replacement_passes(self.replacement, examples)
 
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         task = task.for_tokenizer(model.tokenizer)
@@ -131,13 +132,17 @@ class Attribution(ExampleMethod):
             paths = portion.integrate(self.steps, progress)
             gradients[chosen] = [path.integral() for path in paths]
             differences += [path.difference for path in paths]
-            points += sum(map(len, paths))
+            # a point takes a pass of every row of its example
+            points += sum(
+                len(path) * measured.owner.count(i) for i, path in zip(chosen, paths, strict=True)
+            )
         if self.steps > 1:
             wanted = sum(differences)
             share = abs(float(np.nansum(gradients)) / wanted - 1) if wanted else math.nan
             facts["unexplained_share"] = share if wanted else None
             coordinates["unexplained_share"] = (("seed",), [share])
-            coordinates["forward_passes"] = (("seed",), [2.0 * points])
+            read = replacement_passes(self.replacement, len(measured.examples))
+            coordinates["forward_passes"] = (("seed",), [2.0 * points + read])
         exists = np.zeros(gradients.shape[1:], dtype=bool)
         exists[tuple(np.array(model.spec.heads()).T)] = True
         effects = Effects(model.spec, measured.examples, keep_examples=self.keep_examples)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from headatlas.errors import HeadAtlasError
 from headatlas.maps import Map
+from headatlas.methods.measures import COMPARED
 from headatlas.methods.method import Method, provenance
 from headatlas.tasks import Example, Task
 from headatlas.tasks.splits import check_split
@@ -51,6 +52,10 @@ class ExampleMethod(Method[Task]):
     def sample(self, task: Task, seed: int) -> list[Example]:
         """The examples that a seed draws, as prompts."""
         return task.prompts(self.split_of(task), seed, self.examples)
+
+    def takes_rows(self) -> bool:
+        """Whether every answer that an example is compared with takes passes of its own."""
+        return getattr(self, "measure", None) in COMPARED
 
     def map_of(
         self,

@@ -15,7 +15,12 @@ from headatlas.methods.example_method import ExampleMethod
 from headatlas.methods.heads import closed_gates
 from headatlas.methods.measures import Measured, check_measure
 from headatlas.methods.method import Inputs, Part, Report, verified_coordinates
-from headatlas.methods.replacement import REMOVALS, check_replacement, removal_plan
+from headatlas.methods.replacement import (
+    REMOVALS,
+    check_replacement,
+    removal_plan,
+    replacement_passes,
+)
 from headatlas.methods.sparse_search import Evaluate, SparseSearch
 from headatlas.stats.arrays import FloatArray
 from headatlas.tasks import Task
@@ -77,7 +82,8 @@ class Knockout(ExampleMethod):
         return int(part["evaluations"])
 
     def forward_passes(self, model: Model, examples: int) -> float:
-        return float(examples * (1 + self.evaluations_of(model.spec)))
+        passes = examples * (1 + self.evaluations_of(model.spec))
+        return float(passes + replacement_passes(self.replacement, examples))
 
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         task = task.for_tokenizer(model.tokenizer)

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 MEASURES = ("logprob", "difference", "probability", "accuracy")
 
+COMPARED = ("difference", "accuracy")
+"""Measures that compare the target with other answers, each a row of its own."""
+
 
 def check_measure(name: str, *, differentiable: bool = False) -> None:
     """Raise unless there is a measure of that name, and one with a gradient if that is needed."""
@@ -117,7 +120,8 @@ class Measured:
         """How many examples a map was measured on."""
         facts = {"examples_used": len(self.examples), "examples_too_long": self.left_out}
         without = {"examples_without_others": self.without_others} if self.without_others else {}
-        return facts | without
+        rows = {"rows_used": len(self.rows)} if self.measure in COMPARED else {}
+        return facts | without | rows
 
     def select(self, examples: Sequence[int]) -> Measured:
         """Some of the examples, by number."""

@@ -55,6 +55,15 @@ _MEANS: WeakKeyDictionary[Model, dict[tuple[str, int], Tensor]] = WeakKeyDiction
 """Mean outputs by task and seed: every part of a map uses the same."""
 
 
+def replacement_passes(name: str, examples: int) -> int:
+    """Forward passes that read what replaces heads; at most, for the mean.
+
+    >>> replacement_passes("mean", 32), replacement_passes("resample", 32)
+    (64, 32)
+    """
+    return {"mean": MEAN_EXAMPLES, "resample": examples}.get(name, 0)
+
+
 def resampled(model: Model, task: Task, measured: Measured, seed: int) -> Source:
     """For every example, a training example of another question whose head outputs replace its own.
 

@@ -72,6 +72,10 @@ class Writes(ExampleMethod):
     def forward_passes(self, model: Model, examples: int) -> float:
         return float(examples)
 
+    def takes_rows(self) -> bool:
+        """One pass tells all answers' first tokens."""
+        return False
+
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         DirectPaths(model)  # raises if there are none
         task = task.for_tokenizer(model.tokenizer)
