@@ -83,15 +83,9 @@ class Ablation(ExampleMethod):
 
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         task = task.for_tokenizer(model.tokenizer)
-        examples = self.sample(task, 0)
-        measured = Measured.of(model, task, examples, self.measure)
-        chosen_positions(model, task, measured, self.positions)  # raises if there are none
-        remarks = measured.remarks()
-        if seeds > 1 and self.replacement == "zero" and examples == self.sample(task, 1):
-            remarks.append(
-                "all seeds give the same map: the task has no more test questions to sample"
-            )
-        return remarks
+        measured = Measured.of(model, task, self.sample(task, 0), self.measure)
+        measured, _ = chosen_positions(model, task, measured, self.positions)
+        return measured.remarks() + self.seed_remarks(task, seeds)
 
     def sample(self, task: Task, seed: int) -> list[Example]:
         if self.by_function:
@@ -113,7 +107,7 @@ class Ablation(ExampleMethod):
         parts = [part] if part is not None else self.parts(model.spec)
         task = task.for_tokenizer(model.tokenizer)
         measured = Measured.of(model, task, self.sample(task, seed), self.measure)
-        positions = chosen_positions(model, task, measured, self.positions)
+        measured, positions = chosen_positions(model, task, measured, self.positions)
         plan = removal_plan(model, task, measured, self.replacement, seed, positions)
         sweep = model.sweep(plan)
         plain = measured.values(sweep.plain).cpu().double()  # example

@@ -101,7 +101,8 @@ class Attribution(ExampleMethod):
 
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         task = task.for_tokenizer(model.tokenizer)
-        return Measured.of(model, task, self.sample(task, 0), self.measure).remarks()
+        measured = Measured.of(model, task, self.sample(task, 0), self.measure)
+        return measured.remarks() + self.seed_remarks(task, seeds)
 
     def run(
         self,

@@ -136,10 +136,12 @@ class Effects:
         return values.mean(0), error, halves
 
     def coordinates(self) -> dict[str, Any]:
-        """How many questions there are, and the names of the functions."""
+        """How many questions there are, which ones where examples are kept, and the functions."""
         kept: dict[str, Any] = {}
         if self._keep_examples:
             kept["example"] = np.arange(len(self._examples))
+            questions = [[example.question for example in self._examples]]
+            kept["example_question"] = (("seed", "example"), np.array(questions, dtype=object))
         if self._by_function:
             kept["function"] = list(self._groups)
         kept["questions"] = self._question_counts(self._groups.values())
