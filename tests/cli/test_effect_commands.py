@@ -36,8 +36,8 @@ def pairs(tmp_path):
             "indirect effect on P(target)",
         ),
         (("attribute",), "effect", "estimated fall of log P when removed"),
-        (("attribute", "--steps", "6"), "effect", "estimated fall of log P when removed"),
-        (("attribute", "--integrated"), "effect", "estimated fall of log P when removed"),
+        (("attribute", "--steps", "6"), "effect", "share of the fall of log P when all heads are"),
+        (("attribute", "--integrated"), "effect", "share of the fall of log P when all heads are"),
         (("attention",), "induction", "attention to what followed earlier occurrences"),
         (
             ("attention", "--score", "target_token", "--seeds", "2"),

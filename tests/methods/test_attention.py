@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from architectures.small_models import build
+from headatlas.cli.attention import Score
 from headatlas.errors import HeadAtlasError, ModelError, TaskError
 from headatlas.maps.halves import halves
 from headatlas.maps.importance import ATTENTION
@@ -152,3 +153,7 @@ def test_a_model_with_attention_of_its_own_is_refused():
     model = Model(build("gptj"), byte_tokenizer(), "own")
     with pytest.raises(ModelError, match="cannot be read"):
         Attention().check(model, TASK)
+
+
+def test_the_command_offers_the_same_scores():
+    assert tuple(score.value for score in Score) == SCORES

@@ -39,6 +39,7 @@ def test_integrated_gradients_sum_to_the_whole_difference(tiny, replacement, mea
     head_map = method.run(tiny, TASK)
     assert float(head_map["effect"].sum()) == pytest.approx(whole_effect(tiny, method), rel=0.02)
     assert head_map.provenance["unexplained_share"] < 0.02
+    assert float(head_map["unexplained_by_example"][0]) < 0.02
     assert head_map.warnings == []
 
 
@@ -49,6 +50,19 @@ def test_a_path_that_is_too_short_is_a_warning_of_every_seed(tiny, monkeypatch):
     assert both["unexplained_share"].dims == ("seed",)
     assert "use more steps" in both.warnings[0]
     assert Attribution(examples=4).run(tiny, TASK).warnings == []
+
+
+def test_what_is_unexplained_of_an_example_does_not_cancel(tiny):
+    method = Attribution(examples=4, steps=5, replacement="zero", keep_examples=True)
+    head_map = method.run(tiny, TASK)
+    one_by_one = head_map["effect_example"].sum(["layer", "head"]).to_numpy()[:, 0]
+    measured = Measured.of(tiny, TASK, TASK.prompts("train", 0, 4), "logprob")
+    sweep = tiny.sweep(removal_plan(tiny, TASK, measured, "zero", 0))
+    closed = measured.values(sweep.scores(torch.zeros(1, 3, 4)))[0]
+    wanted = (closed - measured.values(sweep.plain)).numpy()
+    error = np.abs(one_by_one - wanted).sum() / np.abs(wanted).sum()
+    assert float(head_map["unexplained_by_example"][0]) == pytest.approx(error, rel=1e-3)
+    assert error > float(head_map["unexplained_share"][0])
 
 
 def test_examples_stop_when_they_are_explained_and_only_what_was_used_counts(tiny):
