@@ -111,6 +111,8 @@ def show_comparison(comparison: ha.Comparison, *, explained: bool = True) -> Non
             "–" if row.top_k >= row.heads else f"{row.top_overlap:.0%} ({row.top_expected:.0%})",
         )
     stdout.print(shown)
+    for reason in dict.fromkeys(row.unknown for row in comparison.rows if row.unknown):
+        say(f"– is not known: {reason}")
 
 
 def _number(value: float) -> str:
