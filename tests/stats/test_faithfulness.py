@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from headatlas.stats.faithfulness import KeepCurve
-from headatlas.stats.resampling import bootstrap_change, equal_weights, resampled_weights
+from headatlas.stats.resampling import equal_weights
 
 SHARES = (0.1, 0.2, 0.5, 0.98, 1.0)
 PUBLISHED = (0.1, 0.2, 0.5, 1.0)
@@ -41,23 +41,3 @@ def test_areas_are_those_of_trapezoids_over_the_published_points():
 def test_too_good_counts_as_distance_too():
     assert scores((1, 1, 1.5, 1, 1))["cmd"] > 0
     assert scores((1, 1, 1.5, 1, 1))["cpr"] > 0.9
-
-
-def test_resamples_draw_prefixes_and_then_their_questions():
-    weights = resampled_weights([0, 0, 0, 1, 1, 1], draws=400)
-    assert np.allclose(weights.sum(1), 1)
-    assert (weights[:, :3].sum(1) == 0).mean() == pytest.approx(0.25, abs=0.07)
-    assert np.array_equal(weights, resampled_weights([0, 0, 0, 1, 1, 1], draws=400))
-
-
-def test_the_interval_covers_the_mean_of_clustered_questions():
-    """24 questions after 8 prefixes that matter: 95 % of intervals should hold the truth."""
-    rng = np.random.default_rng(0)
-    prefixes = np.repeat(range(8), 3)
-    weights = resampled_weights(prefixes, draws=200)
-    covered = 0
-    for _ in range(300):
-        values = rng.normal(size=8)[prefixes] + rng.normal(size=24)
-        change = bootstrap_change(values.mean(), weights @ values, 8)
-        covered += change.low <= 0 <= change.high
-    assert 0.90 <= covered / 300 <= 0.99
