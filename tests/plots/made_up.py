@@ -207,11 +207,12 @@ def faithfulness(task="math", method="ablation"):
     """Two questions after two prompts, and one shuffled order."""
     shares = (0.5, 1.0)
     curve = RemovalCurve(shares, (2, 4), (change(0.5), change(1.0)), ((0.3, 1.0),))
-    score = CurveScore(change(0.7), (0.4,), change(0.3))
+    score = CurveScore(change(0.7), (0.4,), change(0.3), 0.001)
     return Faithfulness(
-        About("map", "hash", "model", task, 2), "mean", "logprob", 2, (0, 1), shares, -1.0, -3.0,
-        curve, curve, dict.fromkeys(HIGHER_IS_BETTER, score), ((-2.0, -2.0), (-1.0, -1.0)),
-        (-1.0, -1.0), (-3.0, -3.0), 64.0, method, 0.9,
+        About("map", "hash", "model", task, 2), "mean", "logprob", 2, 0, "model hash",
+        f"{task} hash", "questions hash", (0, 1), shares, -1.0, -3.0, change(2.0), curve,
+        curve, dict.fromkeys(HIGHER_IS_BETTER, score), ((-2.0, -2.0), (-1.0, -1.0)), (-1.0, -1.0),
+        (-3.0, -3.0), 64.0, method, 0.9,
     )  # fmt: skip
 
 
