@@ -58,7 +58,7 @@ def check_faithfulness(context: CheckContext) -> Faithfulness:
     """Both curves of a map, and those of shuffled orders."""
     model, head_map, about = context.model, context.head_map, context.about
     options = context.options
-    order = judged_order(head_map, model.spec)
+    order = judged_order(head_map, model.spec, context.task)
     questions = RemovalQuestions(
         model, context.task, about.requested, options["replacement"], options["measure"]
     )
