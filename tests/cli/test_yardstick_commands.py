@@ -33,7 +33,7 @@ def test_maps_with_other_questions_are_left_out_and_told(headatlas, judged, quic
     code, printed, error = headatlas(*words(folder, task), "--questions", 6, "--map", "attribution")
     assert code == 0, error
     assert "(judged on other questions)" in printed
-    assert printed.index("look 1") < printed.index("Not ranked")
+    assert printed.index("shuffled within layers; all heads") < printed.index("Not ranked")
 
 
 def test_results_are_shown_before_a_leaderboard_fails(headatlas, judged, quick_output, monkeypatch):
