@@ -56,18 +56,19 @@ def page() -> str:
             "their mean output. Written by `tools/results.py` from the maps and checks stored "
             "beside this page; `make results` computes them again."
         ),
-        "## In five sentences",
+        "## In a few sentences",
         "\n".join(text(line, f"{i}. ") for i, line in enumerate(sentences(found), 1)),
         "## The scores",
         text(
             "*CPR*: area under the faithfulness of kept heads (0: the model without any head, 1: "
-            "the whole model), *CMD*: area between it and 1, both as in the MIB benchmark ([arXiv "
-            "2504.13151](https://arxiv.org/abs/2504.13151)). *Circuit*: mean faithfulness of up to "
-            "20 % of the heads. *Removable*: mean distance from the whole model when up to half of "
-            "the heads are removed, the least important first (low is good). *Gain*: change of the "
-            "measure, in nats, when the least important 2 % are removed. In brackets 95 % "
-            "intervals over questions and few-shot prompts. A star: better than shuffled orders. "
-            "*Reliability*: rank correlation to expect of two such maps. *Passes*: forward passes "
+            "the whole model), *CMD*: area between it and 1, both by the formulas of the MIB "
+            "benchmark ([arXiv 2504.13151](https://arxiv.org/abs/2504.13151)), over heads alone, "
+            "so that they cannot be compared with its leaderboard. *Circuit*: mean faithfulness of "
+            "up to 20 % of the heads. *Removable*: mean distance from the whole model when up to "
+            "half of the heads are removed, the least important first (low is good). *Gain*: "
+            "change of the measure, in nats, when the least important 2 % are removed. In brackets "
+            "95 % intervals over questions and few-shot prompts. A star: better than shuffled "
+            "orders. *Reliability*: rank correlation to expect of two such maps. *Passes*: forward passes "
             "of one example, those with gradient counted twice; *seconds*: on two shared CPU "
             "cores, a rough figure (empty: not recorded)."
         ),

@@ -19,13 +19,14 @@ def board():
     return replace(made, rows=tuple(rows))
 
 
-def test_five_sentences_name_the_uses_the_cost_and_the_models():
+def test_sentences_name_the_uses_the_replacement_the_cost_and_the_models():
     found = methods_page.sentences({"methods": board(), "methods-gemma": board()})
-    assert len(found) == 5
+    assert len(found) == 6
     assert "To find a small circuit, trust ablation (mean): on 2 of 2 tasks" in found[0]
-    assert "takes 10.0% of the forward passes" in found[3]
-    assert "lower by 0.40 on average over 2 tasks" in found[3]
-    assert "ablation (mean) on Gemma-3-270M" in found[4]
+    assert "maps that were made with the same replacement" in found[3]
+    assert "takes 10.0% of the forward passes" in found[4]
+    assert "lower by 0.40 on average over 2 tasks" in found[4]
+    assert "ablation (mean) on Gemma-3-270M" in found[5]
 
 
 def test_a_row_marks_what_serves_and_leaves_out_what_is_not_known():

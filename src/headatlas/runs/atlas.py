@@ -25,7 +25,7 @@ from headatlas.runs import (
     mapping,
     summary,
 )
-from headatlas.runs.leaderboard import stored_leaderboard
+from headatlas.runs.leaderboard import stored_leaderboards
 from headatlas.runs.progress import Callback, show_bars, tracked
 from headatlas.runs.reload import ModelSource, task_of
 from headatlas.runs.specificity import sets_of_tasks, stored_specificity
@@ -278,11 +278,16 @@ class Atlas:
         """Which map to trust for which use: all maps whose faithfulness was checked.
 
         `options` are those of the check. Where the folder holds maps of several models, it is that
-        of the model with most.
+        of the model with most; see `leaderboards`.
         """
-        board = stored_leaderboard(list(self.maps().values()), self.store, **options)
-        self.store.write_json(f"checks/{board.file_name}.json", board.as_dict())
-        return board
+        return self.leaderboards(**options)[0]
+
+    def leaderboards(self, **options: str | None) -> list[Leaderboard]:
+        """The leaderboard of every model, that with most maps first."""
+        boards = stored_leaderboards(list(self.maps().values()), self.store, **options)
+        for board in boards:
+            self.store.write_json(f"checks/{board.file_name}.json", board.as_dict())
+        return boards
 
     def specificity(
         self,
