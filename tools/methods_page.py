@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from math import isnan
 
-import numpy as np
-
 import headatlas as ha
+from attending_section import attending_section
 from headatlas.checks.results import Standing
+from headatlas.maps import load_map
+from map_settings import COLUMNS, settings_rows
 from markdown import table, text
+from methods_sentences import cost_sentence, models_sentence
 from stored import RESULTS, record
 
 MODELS = {
@@ -17,9 +19,6 @@ MODELS = {
     "methods-qwen": "Qwen2.5-Coder-1.5B-Instruct",
 }
 """The runs of the page, the embedded model's first."""
-
-EXACT, ESTIMATED = "ablation (mean)", "attribution"
-"""The maps whose cost is compared: every removal measured, and all estimated at once."""
 
 KEPT = ("maps/*.nc", "checks/*.faithfulness.json", "checks/*.specificity.json")
 KEPT += ("checks/*.mediation.json", "checks/leaderboard.json")
@@ -47,16 +46,27 @@ def draw_figures() -> None:
 def page() -> str:
     """docs/results/methods.md"""
     found = boards()
-    parts = [
-        "# Which map to believe",
+    parts = ["# Which map to believe"]
+    if found:
+        parts += _judged(found)
+    parts += _made()
+    for run, board in found.items():
+        parts += _model_section(run, board)
+    parts += attending_section({MODELS[run]: maps for run, maps in all_maps().items()})
+    return "\n\n".join(parts) + "\n"
+
+
+def _judged(found: dict[str, ha.Leaderboard]) -> list[str]:
+    """What the leaderboards say, and what their scores are."""
+    return [
         text(
             "Maps of all methods, judged by one yardstick on test questions that none of them was "
             "made from: only the first heads of a map are kept, or they are removed first, and for "
             "comparison orders that are shuffled within layers. Removed heads are replaced by "
             "their mean output. Written by `tools/results.py` from the maps and checks stored "
-            "beside this page; `make results` computes them again."
+            "beside this page; `make results` computes such maps and checks."
         ),
-        "## In a few sentences",
+        "## In short",
         "\n".join(text(line, f"{i}. ") for i, line in enumerate(sentences(found), 1)),
         "## The scores",
         text(
@@ -68,53 +78,45 @@ def page() -> str:
             "half of the heads are removed, the least important first (low is good). *Gain*: "
             "change of the measure, in nats, when the least important 2 % are removed. In brackets "
             "95 % intervals over questions and few-shot prompts. A star: better than shuffled "
-            "orders. *Reliability*: rank correlation to expect of two such maps. *Passes*: forward passes "
-            "of one example, those with gradient counted twice; *seconds*: on two shared CPU "
-            "cores, a rough figure (empty: not recorded)."
+            "orders. *Reliability*: rank correlation to expect of two such maps. *Passes*: forward "
+            "passes of one example, those with gradient counted twice; *seconds*: on one CPU core "
+            "beside other work, a rough figure (empty: not recorded)."
         ),
     ]
-    for run, board in found.items():
-        parts += _model_section(run, board)
-    return "\n\n".join(parts) + "\n"
+
+
+def _made() -> list[str]:
+    """How the maps of every model were made."""
+    parts = []
+    for run, maps in all_maps().items():
+        parts += [f"{MODELS[run]}:", table(COLUMNS, settings_rows(maps))]
+    if not parts:
+        return []
+    return [
+        "## How the maps were made",
+        text("All maps that are stored, each seed with examples of its own."),
+        *parts,
+    ]
+
+
+def all_maps() -> dict[str, list[ha.Map]]:
+    """The stored maps of every run that has any."""
+    found = {}
+    for run in MODELS:
+        paths = sorted((RESULTS / run / "maps").glob("[!.]*.nc"))
+        if paths:
+            found[run] = [load_map(path) for path in paths]
+    return found
 
 
 def sentences(found: dict[str, ha.Leaderboard]) -> list[str]:
     """What the leaderboards say: the three uses on the first model, the cost, and the models."""
-    first = next(iter(found.values()))
+    run, first = next(iter(found.items()))
     return [
-        *(f"On {next(iter(MODELS.values()))}: {line}" for line in first.summary()),
-        _cost_sentence(first),
-        _models_sentence(found),
+        *(f"On {MODELS[run]}: {line}" for line in first.summary()),
+        f"On {MODELS[run]}: {cost_sentence(first)}",
+        models_sentence({MODELS[run]: board for run, board in found.items()}),
     ]
-
-
-def _cost_sentence(board: ha.Leaderboard) -> str:
-    rows = {(row.task, row.method): row for row in board.rows}
-    pairs = [
-        (rows[task, EXACT], rows[task, ESTIMATED])
-        for task in board.tasks
-        if (task, EXACT) in rows and (task, ESTIMATED) in rows
-    ]
-    share = float(np.mean([two.forward_passes / one.forward_passes for one, two in pairs]))
-    lost = [one.scores["cpr"].mean - two.scores["cpr"].mean for one, two in pairs]
-    return (
-        f"{ESTIMATED.capitalize()} takes {share:.1%} of the forward passes of {EXACT}, and its CPR "
-        f"is lower by {np.mean(lost):.2f} on average over {len(pairs)} tasks ({min(lost):+.2f} … "
-        f"{max(lost):+.2f})."
-    )
-
-
-def _models_sentence(found: dict[str, ha.Leaderboard]) -> str:
-    words = []
-    for run, board in found.items():
-        ranked = board.best("cpr")
-        if ranked:
-            method, serving, mean = ranked[0]
-            words.append(
-                f"{method} on {MODELS[run]} (mean {mean:.2f}, best or not shown to be worse on "
-                f"{serving} of {len(board.tasks)} tasks)"
-            )
-    return f"Models differ: by CPR the first method is {'; '.join(words)}."
 
 
 def _model_section(run: str, board: ha.Leaderboard) -> list[str]:
@@ -127,7 +129,7 @@ def _model_section(run: str, board: ha.Leaderboard) -> list[str]:
         f"## {MODELS[run]}",
         f"![Leaderboard of {MODELS[run]}]({run}/figures/leaderboard.png)",
         text(
-            f"{len(board.tasks)} tasks, {board.questions} test questions each. "
+            f"{_questions(run, board)} "
             + " ".join(f"{line.rstrip('.')}." for line in board.summary())
         ),
         table((*columns, "reliability", "passes", "seconds"), rows),
@@ -141,6 +143,20 @@ def _model_section(run: str, board: ha.Leaderboard) -> list[str]:
     if mediations:
         parts.append("\n".join(text(" ".join(result.summary()), "- ") for result in mediations))
     return parts
+
+
+def _questions(run: str, board: ha.Leaderboard) -> str:
+    """How many test questions maps are judged on, and after how many prompts."""
+    counts = {
+        (len(set(result.prefixes)), result.questions)
+        for result in _results(run, "faithfulness", ha.Faithfulness)
+    }
+    prompts = sorted({prompts for prompts, questions in counts if prompts < questions})
+    words = f"{len(board.tasks)} tasks, up to {board.questions} test questions each"
+    if not prompts:
+        return f"{words}."
+    number = str(prompts[0]) if len(prompts) == 1 else f"{prompts[0]} to {prompts[-1]}"
+    return f"{words}; those of tasks with demonstrations follow {number} few-shot prompts."
 
 
 def board_scores() -> tuple[str, ...]:

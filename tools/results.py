@@ -68,5 +68,5 @@ if __name__ == "__main__":
         methods_page.draw_figures()
     (RESULTS / "gating.md").write_text(gating_page.page(), encoding="utf-8")
     (RESULTS / "cognition.md").write_text(cognition_page.page(), encoding="utf-8")
-    if methods_page.boards():
+    if methods_page.all_maps():
         (RESULTS / "methods.md").write_text(methods_page.page(), encoding="utf-8")

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-import headatlas
 from ground_truth.puzzles import INDUCTION
 from ground_truth.trained import ALL_HEADS
 from ground_truth.truth import MARGIN, fresh_rows, without
 from headatlas.maps import combine
 from headatlas.maps.compare import importance
-from headatlas.methods import Ablation, Gating
+from headatlas.methods import Ablation, Gating, Knockout
 
 pytestmark = pytest.mark.long
 
@@ -62,26 +61,18 @@ def test_removing_single_heads_misses_the_pair(backup):
         assert abs(float(effects[head])) < SHARE * both
 
 
-@pytest.mark.xfail(
-    reason="measured: F of the better one was 0.90, 0.41, 0.28 and 0.36 in four seeds. Gates stay "
-    "half open rather than at their ends; the cause has not been established",
-    raises=AssertionError,
-)
-def test_in_every_seed_one_of_the_pair_facilitates(gates, backup):
-    assert (_facilitation(gates, backup.made.pair).max(axis=-1) >= 0.5).all()
-
-
 def test_in_every_seed_one_of_the_pair_is_above_all_heads_that_do_nothing(gates, backup):
-    """Weaker than facilitating, and stated after that was seen not to hold."""
+    """Weaker than facilitating (F ≥ 0.5), and stated after that was seen not to hold: F of the
+    better one was 0.90, 0.41, 0.28 and 0.36 in four seeds. Gates stay half open rather than at
+    their ends; the cause has not been established."""
     idle = [head for head in ALL_HEADS if backup.truth.extra_cost(head) == 0]
     assert len(idle) >= 4
     pair = _facilitation(gates, backup.made.pair).max(axis=-1)
     assert (pair > _facilitation(gates, idle).max(axis=-1)).all()
 
 
-@pytest.mark.skipif(not hasattr(headatlas, "Knockout"), reason="there is no Knockout yet")
 def test_knockout_finds_the_pair(backup):
-    scores = importance(headatlas.Knockout().run(backup.model, backup.task)).to_numpy()
+    scores = importance(Knockout().run(backup.model, backup.task)).to_numpy()
     pair = set(backup.made.pair)
     others = [scores[head] for head in ALL_HEADS if head not in backup.truth.responsible]
     assert min(scores[head] for head in pair) > max(others)

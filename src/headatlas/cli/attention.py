@@ -10,7 +10,6 @@ import typer
 import headatlas as ha
 from headatlas.cli import effect_options as effect
 from headatlas.cli import options as given
-from headatlas.cli.top import finish
 
 Score = StrEnum(
     "Score",
@@ -63,8 +62,4 @@ def attention(
     method = ha.Attention(
         examples=examples, split=split, score=score.value, keep_examples=keep_examples
     )
-    subject = files.load(task, model.download)
-    with model.atlas(out) as atlas:
-        head_map = atlas.map(method, subject, seeds, baseline=baseline)
-        atlas.save_figures(head_map)
-    finish(atlas, [head_map])
+    effect.run_method(method, task, out, seeds, baseline, model, files)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import headatlas as ha
+from headatlas.cli import options as given
+from headatlas.cli.top import finish
 
 
 class Measure(StrEnum):
@@ -71,6 +74,23 @@ KeepExamples = Annotated[
 Heads = Annotated[
     str | None, typer.Option(help="Only these heads, as LAYER.HEAD: 3.5,4.0 (default: all).")
 ]
+
+
+def run_method(
+    method: ha.Method[ha.Task],
+    task: str,
+    out: Path,
+    seeds: int,
+    baseline: bool,
+    model: given.ModelOptions,
+    files: given.FileOptions,
+) -> None:
+    """Make the map and its figures, and show its first heads."""
+    subject = files.load(task, model.download)
+    with model.atlas(out) as atlas:
+        head_map = atlas.map(method, subject, seeds, baseline=baseline)
+        atlas.save_figures(head_map)
+    finish(atlas, [head_map])
 
 
 def parse_heads(text: str | None) -> tuple[tuple[int, int], ...] | None:

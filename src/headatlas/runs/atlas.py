@@ -9,28 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 from headatlas.checks.kinds import checks_of
 from headatlas.checks.yardstick.task_specificity import SHARE
-from headatlas.errors import HeadAtlasError
-from headatlas.maps import Comparison, Map, Mediation, compare_maps, load_map, mediation_of
-from headatlas.maps.functions import is_probing
-from headatlas.methods import Contrast, Gating
-from headatlas.models.heads.verify import require_verified
+from headatlas.maps import Comparison, Map, Mediation, load_map
+from headatlas.methods import Contrast
 from headatlas.models.model import Model
 from headatlas.runs import (
-    causes,
     checking,
-    comparing,
     contrasting,
     drawing,
     exporting,
+    judging,
     mapping,
     summary,
 )
-from headatlas.runs.leaderboard import stored_leaderboards
-from headatlas.runs.progress import Callback, show_bars, tracked
+from headatlas.runs.models import Models
+from headatlas.runs.progress import Callback, show_bars
 from headatlas.runs.reload import ModelSource, task_of
-from headatlas.runs.specificity import sets_of_tasks, stored_specificity
+from headatlas.runs.specificity import sets_of_tasks
 from headatlas.runs.stopping import StoppingRule
-from headatlas.runs.store import Store
+from headatlas.runs.store import Store, with_facts
 from headatlas.tasks import Task, load_task
 from headatlas.tasks.pairs import TaskPairs
 
@@ -74,10 +70,9 @@ class Atlas:
         self.progress = progress
         self.records: list[dict[str, Any]] = []
         self.store = Store(folder)
-        self._model = model if isinstance(model, Model) else None
-        self._stored: Model | None = None  # the model of the stored map that was checked last
         name = None if model is None or isinstance(model, Model) else str(model)
-        self._source = ModelSource(name, device, dtype, attn_implementation, device_map, download)
+        source = ModelSource(name, device, dtype, attn_implementation, device_map, download)
+        self._models = Models(source, progress, model if isinstance(model, Model) else None)
 
     def __repr__(self) -> str:
         count = len(list(self.store.maps.glob("[!.]*.nc")))
@@ -86,28 +81,11 @@ class Atlas:
     @property
     def model(self) -> Model:
         """The model for new maps, loaded and verified when it is first used."""
-        if self._model is None:
-            words = self._source.name or "the embedded model"
-            with tracked(self.progress, f"loading {words}"):
-                self._model = self._source.load()
-                _ = self._model.fingerprint  # hashing large weights takes a while: show it
-        return self._verified(self._model)
+        return self._models.current
 
     def model_of(self, head_map: Map) -> Model:
         """The model that a stored map was made from, loaded and verified; raises if it differs."""
-        for loaded in (self._model, self._stored):
-            if loaded is not None and loaded.fingerprint == head_map.provenance["model_hash"]:
-                return self._verified(loaded)
-        with tracked(self.progress, f"loading {head_map.provenance['model']}"):
-            self._stored = self._source.load_for(head_map)
-        return self._verified(self._stored)
-
-    def _verified(self, model: Model) -> Model:
-        if "checks" not in vars(model):
-            with tracked(self.progress, f"verifying the heads of {model.spec.name}"):
-                require_verified(model)
-        require_verified(model)
-        return model
+        return self._models.of(head_map)
 
     # -- maps ------------------------------------------------------------------------------------
 
@@ -130,19 +108,10 @@ class Atlas:
         tells whether the map warns of a task that the model cannot do.
         Writes the map, a table of its heads, and `run.json`.
         """
-        if isinstance(method, type) or not callable(getattr(method, "run", None)):
-            raise HeadAtlasError(
-                f"a method is an object such as Gating() or Ablation(), not {method!r}."
-            )
+        mapping.check_method(method)
         subject = task if isinstance(task, TaskPairs) else self._task(task)
-        if not isinstance(subject, method.subject):
-            wanted = "pairs of tasks" if method.subject is TaskPairs else "one task"
-            raise HeadAtlasError(f"{method.name} is run on {wanted}, not on '{subject.name}'.")
-        stopping = None
-        if until_stable is not None or seconds is not None:
-            if not isinstance(method, Gating):
-                raise HeadAtlasError("only gating runs until it is stable, or for a given time.")
-            stopping = StoppingRule(until_stable, seconds, seeds)
+        mapping.check_subject(method, subject)
+        stopping = StoppingRule.of(method, until_stable, seconds, seeds)
         seeds = stopping.most_seeds if stopping is not None else 1 if seeds is None else seeds
         self.store.check()
         return self._computed(
@@ -170,11 +139,8 @@ class Atlas:
             progress=self.progress,
             stopping=stopping,
         )
-        table = computed.map.to_dataframe().to_csv(index=False, float_format="%.6g")
-        self.store.write_text(f"tables/{computed.map.name}.heads.csv", table)
+        mapping.write_record(computed, self.store)
         self.records.append(computed.record)
-        earlier = (self.store.read_json("run.json") or {}).get("runs", [])
-        self.store.write_json("run.json", {"runs": [*earlier, computed.record]})
         return self._marked(computed.map)
 
     def baseline(self, task: TaskLike) -> Baseline:
@@ -202,18 +168,7 @@ class Atlas:
     def maps(self, *, task: str | None = None, method: str | None = None) -> dict[str, Map]:
         """The maps in the folder by name: all, or those of a task or method."""
         maps = {name: self.load(name) for name in self.names}
-        for key, wanted in (("task", task), ("method", method)):
-            have = list(dict.fromkeys(str(m.provenance.get(key)) for m in maps.values()))
-            if wanted is not None and wanted not in have:
-                raise HeadAtlasError(
-                    f"no map of the {key} '{wanted}' in {self.folder}: it has {', '.join(have)}."
-                )
-            maps = {
-                name: head_map
-                for name, head_map in maps.items()
-                if wanted in (None, head_map.provenance.get(key))
-            }
-        return maps
+        return with_facts(maps, self.folder, task=task, method=method)
 
     def summary(self, *maps: Map, threshold: float = 0.5) -> list[str]:
         """What maps say, in plain sentences: shares of roles, heads per function, overlaps."""
@@ -229,12 +184,11 @@ class Atlas:
     def _task(self, task: TaskLike) -> Task:
         if isinstance(task, Task):
             return task
-        return load_task(task, download=self._source.download)
+        return load_task(task, download=self._models.source.download)
 
     def _pair(self, pair: tuple[TaskLike, TaskLike]) -> tuple[Task, Task]:
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise HeadAtlasError(f"a contrast takes pairs (retain, forget), not {pair!r}.")
-        return self._task(pair[0]), self._task(pair[1])
+        retain, forget = contrasting.as_pair(pair)
+        return self._task(retain), self._task(forget)
 
     def task_of(self, head_map: Map, task: TaskLike | None = None) -> Task:
         """The task that a map was made from: the given one, or a built-in one of its name."""
@@ -259,16 +213,7 @@ class Atlas:
         faithfulness. The result is stored beside the map; a map that was checked with as many
         questions or more is not checked again.
         """
-        head_map = self._map(head_map)
-        check = checking.find_check(head_map, kind, **options)
-        questions = check.questions if questions is None else questions
-        if (stored := checking.known_result(head_map, check, self.store, questions)) is not None:
-            return stored
-        model = self.model_of(head_map)
-        own_task = self.task_of(head_map, task)
-        return checking.run_check(
-            check, model, own_task, head_map, questions, self.store, self.progress
-        )
+        return judging.check(self, self._map(head_map), task, questions, kind, options)
 
     def checks_of(self, head_map: Map | str) -> list[str]:
         """The kinds of checks that there are for a map, its main check first."""
@@ -284,10 +229,7 @@ class Atlas:
 
     def leaderboards(self, **options: str | None) -> list[Leaderboard]:
         """The leaderboard of every model, that with most maps first."""
-        boards = stored_leaderboards(list(self.maps().values()), self.store, **options)
-        for board in boards:
-            self.store.write_json(f"checks/{board.file_name}.json", board.as_dict())
-        return boards
+        return judging.leaderboards(self, options)
 
     def specificity(
         self,
@@ -304,20 +246,13 @@ class Atlas:
         of all maps' tasks are measured. `maps` are of two or more tasks and one model; `tasks` are
         those that were made from files. All else is as in the check of faithfulness.
         """
-        chosen = [self._map(head_map) for head_map in maps]
-        given = {task.name: task for task in map(self._task, tasks)}
-        own = [self.task_of(one, given.get(str(one.provenance["task"]))) for one in chosen]
-        if len({one.provenance["model_hash"] for one in chosen}) > 1:
-            raise HeadAtlasError("specificity is measured on maps of one model.")
-        return stored_specificity(
-            self.model_of(chosen[0]) if chosen else self.model,
-            chosen,
-            own,
+        return judging.specificity(
+            self,
+            [self._map(head_map) for head_map in maps],
+            list(map(self._task, tasks)),
             share=share,
             questions=questions,
             options={"replacement": replacement, "measure": measure},
-            store=self.store,
-            progress=self.progress,
         )
 
     def sets_of_tasks(self, *maps: Map | str) -> list[list[Map]]:
@@ -335,11 +270,7 @@ class Atlas:
 
     def compare(self, *maps: Map | str) -> Comparison:
         """How far two or more maps agree, pair by pair: methods, tasks, or models of one shape."""
-        comparison = compare_maps(*map(self._map, maps))
-        self.store.write_json(
-            f"checks/{comparison.file_name}.comparison.json", comparison.as_dict()
-        )
-        return comparison
+        return judging.compare(self, [self._map(head_map) for head_map in maps])
 
     def compare_all(self) -> list[Comparison]:
         """Compare the maps of each model and task, each model and method, each task and method.
@@ -347,15 +278,7 @@ class Atlas:
         Where no two maps share that much, all are compared. Those that cannot be compared with the
         others are left out with a note.
         """
-        groups = comparing.groups(list(self.maps().values()))
-        if not groups:
-            raise HeadAtlasError(f"no two maps in {self.folder} can be compared.")
-        comparisons = []
-        with tracked(self.progress, "comparing maps", len(groups)) as step:
-            for group in groups:
-                comparisons.append(self.compare(*group))
-                step(1, comparisons[-1].subject)
-        return comparisons
+        return judging.compare_all(self)
 
     def mediation(self, patching: Map | str, gating: Map | str) -> Mediation:
         """Do heads that carry what a corrupted prompt takes away facilitate the task more?
@@ -363,9 +286,7 @@ class Atlas:
         Heads whose indirect effect exceeds the mean by three standard deviations against all
         others, by their largest facilitation over seeds: Welch's t-test.
         """
-        mediation = mediation_of(self._map(patching), self._map(gating))
-        self.store.write_json(f"checks/{mediation.file_name}.mediation.json", mediation.as_dict())
-        return mediation
+        return judging.mediation(self, self._map(patching), self._map(gating))
 
     def causes(self, head_map: Map | str, task: TaskLike | None = None) -> Comparison:
         """Does a probing map, which only reads, agree with one that removes heads?
@@ -373,12 +294,9 @@ class Atlas:
         Makes an ablation map of every function's examples, and compares the two.
         """
         head_map = self._map(head_map)
-        if not is_probing(head_map):
-            raise HeadAtlasError("only probing maps are compared with their causes.")
+        judging.check_probing(head_map)
         compute = partial(self._computed, self.model_of(head_map))
-        comparison = causes.compare_causes(compute, head_map, self.task_of(head_map, task))
-        self.store.write_json(f"checks/{head_map.name}.causes.json", comparison.as_dict())
-        return comparison
+        return judging.compare_causes(self, head_map, task, compute)
 
     def contrast(
         self,
@@ -431,21 +349,6 @@ class Atlas:
         best on the `select` questions. Without a `seed`, the one with the lowest loss on the
         `select` questions is taken.
         """
-        head_map = self._map(head_map)
         given = None if task is None else self._task(task)
-        exporting.check_export(
-            head_map, folder, form=form, gates=gates, hard=hard, seed=seed, task=given
-        )
-        model = self.model_of(head_map)
-        own_task = self.task_of(head_map, given)
-        return exporting.export_gates(
-            model,
-            own_task,
-            head_map,
-            folder,
-            form=form,
-            gates=gates,
-            hard=hard,
-            seed=seed,
-            progress=self.progress,
-        )
+        settings = exporting.ExportSettings(form=form, gates=gates, hard=hard, seed=seed)
+        return exporting.export_map(self, self._map(head_map), folder, given, settings)

@@ -51,6 +51,14 @@ def published_groups() -> list[list[Pair]]:
     ]
 
 
+def as_pair(pair: Any) -> tuple[Any, Any]:
+    """What to retain and what to forget; raises unless there are two."""
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise HeadAtlasError(f"a contrast takes pairs (retain, forget), not {pair!r}.")
+    retain, forget = pair
+    return retain, forget
+
+
 def fits_and_tests(
     group: Sequence[Pair], leave_one_out: bool
 ) -> Iterator[tuple[TaskPairs, list[Pair]]]:

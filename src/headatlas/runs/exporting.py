@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from headatlas.checks.gating.gates import HARD, gate_matrix, seeds_of
 from headatlas.checks.gating.held_out import best_seed, held_out, passes_of
@@ -21,7 +21,18 @@ from headatlas.runs.store import Store
 if TYPE_CHECKING:
     from headatlas.maps import Map
     from headatlas.models.model import Model
+    from headatlas.runs.atlas import Atlas
     from headatlas.tasks import Task
+
+
+class ExportSettings(TypedDict):
+    """What is exported of a gating map, and as what; see `Atlas.export`."""
+
+    form: str
+    gates: str
+    hard: bool
+    seed: int | None
+
 
 TEST_QUESTIONS = 64
 WRITERS = {"checkpoint": export_model, "adapter": export_adapter}
@@ -37,6 +48,16 @@ class Exported:
     card: Path
     seed: int
     held_out: tuple[HeldOut, ...]
+
+
+def export_map(
+    atlas: Atlas, head_map: Map, folder: str | Path, task: Task | None, settings: ExportSettings
+) -> Exported:
+    """Write the gates of a map; raises before a model is loaded if that cannot be done."""
+    check_export(head_map, folder, task=task, **settings)
+    model = atlas.model_of(head_map)
+    own_task = atlas.task_of(head_map, task)
+    return export_gates(model, own_task, head_map, folder, progress=atlas.progress, **settings)
 
 
 def check_export(

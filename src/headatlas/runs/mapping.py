@@ -29,6 +29,7 @@ from headatlas.runs.pieces import Pieces
 from headatlas.runs.progress import Callback, tracked
 from headatlas.runs.unit import cut
 from headatlas.tasks import Task
+from headatlas.tasks.pairs import TaskPairs
 
 if TYPE_CHECKING:
     from headatlas.methods.method import Inputs, Method, Subject
@@ -46,6 +47,21 @@ class Computed:
 
     map: Map
     record: dict[str, Any]
+
+
+def check_method(method: Any) -> None:
+    """Raise unless it is a method, with its settings."""
+    if isinstance(method, type) or not callable(getattr(method, "run", None)):
+        raise HeadAtlasError(
+            f"a method is an object such as Gating() or Ablation(), not {method!r}."
+        )
+
+
+def check_subject(method: Method[Any], subject: Task | TaskPairs) -> None:
+    """Raise unless the method is run on such tasks."""
+    if not isinstance(subject, method.subject):
+        wanted = "pairs of tasks" if method.subject is TaskPairs else "one task"
+        raise HeadAtlasError(f"{method.name} is run on {wanted}, not on '{subject.name}'.")
 
 
 def compute_map(
@@ -120,6 +136,14 @@ def compute_map(
         "machine": {"python": platform.python_version(), "system": platform.platform()},
     }
     return Computed(whole, record)
+
+
+def write_record(computed: Computed, store: Store) -> None:
+    """Write the table of a map's heads, and the record into `run.json`."""
+    table = computed.map.to_dataframe().to_csv(index=False, float_format="%.6g")
+    store.write_text(f"tables/{computed.map.name}.heads.csv", table)
+    earlier = (store.read_json("run.json") or {}).get("runs", [])
+    store.write_json("run.json", {"runs": [*earlier, computed.record]})
 
 
 def _ends(

@@ -11,6 +11,7 @@ import numpy as np
 
 from headatlas.errors import HeadAtlasError
 from headatlas.maps.reliability import MIN_RELIABILITY, reliability
+from headatlas.methods import Gating
 
 if TYPE_CHECKING:
     from headatlas.maps import Map
@@ -35,6 +36,17 @@ class StoppingRule:
     seconds: float | None = None
     seeds: int | None = None
     began: float = field(default_factory=lambda: time.perf_counter())
+
+    @classmethod
+    def of(
+        cls, method: object, stable: float | None, seconds: float | None, seeds: int | None
+    ) -> StoppingRule | None:
+        """The rule of a run; none where it is not to end early."""
+        if stable is None and seconds is None:
+            return None
+        if not isinstance(method, Gating):
+            raise HeadAtlasError("only gating runs until it is stable, or for a given time.")
+        return cls(stable, seconds, seeds)
 
     def __post_init__(self) -> None:
         if self.stable is not None and not 0 < self.stable < 1:

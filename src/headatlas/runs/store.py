@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from headatlas.atomic import remove_orphans, write_text
-from headatlas.errors import MapError, StoreError
+from headatlas.errors import HeadAtlasError, MapError, StoreError
 from headatlas.maps import Map, load_map, save_map
 from headatlas.maps.naming import safe_name
 from headatlas.runs.unit import Unit
@@ -142,3 +142,19 @@ def find_name(part: str, names: Sequence[str]) -> str:
         return matches[0]
     which = f"'{part}' matches several" if matches else f"nothing matches '{part}'"
     raise StoreError(f"{which}: choose one of {', '.join(matches or names)}.")
+
+
+def with_facts(maps: dict[str, Map], folder: Path, **facts: str | None) -> dict[str, Map]:
+    """The maps of a task or method; raises, naming those that there are, if there is none."""
+    for key, wanted in facts.items():
+        have = list(dict.fromkeys(str(m.provenance.get(key)) for m in maps.values()))
+        if wanted is not None and wanted not in have:
+            raise HeadAtlasError(
+                f"no map of the {key} '{wanted}' in {folder}: it has {', '.join(have)}."
+            )
+        maps = {
+            name: head_map
+            for name, head_map in maps.items()
+            if wanted in (None, head_map.provenance.get(key))
+        }
+    return maps

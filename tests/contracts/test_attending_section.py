@@ -1,0 +1,93 @@
+"""Heads that attend against the rest: from made maps in which they are above, or are not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from attending_section import attending_heads, attending_rows, attending_section
+from headatlas.maps import Map
+
+LAYERS, HEADS = 10, 8
+PLANTED = ((2, 3), (4, 1), (7, 0), (7, 5))
+DIMS = ("seed", "layer", "head")
+
+
+def noise(seed=0):
+    return np.random.default_rng(seed).normal(size=(2, LAYERS, HEADS))
+
+
+def attention(task="induction", score="induction"):
+    """Two seeds; the planted heads attend as the task needs."""
+    values = 0.01 * noise()
+    for layer, head in PLANTED:
+        values[:, layer, head] += 1
+    other = {"previous_token": (DIMS, noise(9))}
+    return Map.of({score: (DIMS, values)} | other, {"method": "attention", "task": task})
+
+
+def effects(task="induction", planted=-9.0, seed=1, method="ablation", **settings):
+    values = noise(seed)
+    for number, (layer, head) in enumerate(PLANTED):
+        values[:, layer, head] = planted if np.isscalar(planted) else planted[number]
+    facts = {"method": method, "task": task, "settings": settings}
+    return Map.of({"effect": (DIMS, values)}, facts)
+
+
+def test_heads_attend_whose_mean_score_stands_out():
+    found = attending_heads(attention(), "induction")
+    assert set(map(tuple, np.argwhere(found).tolist())) == set(PLANTED)
+
+
+def test_a_map_shows_that_they_matter_where_they_do():
+    rows = attending_rows([attention(), effects(), effects(planted=9.0, method="patching")])
+    needed, harmful = rows
+    assert (needed.method, needed.task, needed.heads) == ("ablation", "induction", 4)
+    assert needed.auroc == 1.0
+    assert needed.holm_p < 0.01
+    assert harmful.auroc == 0.0  # removing them helps: they matter in size only
+    assert harmful.holm_p > 0.9
+    assert harmful.size_auroc == 1.0
+    assert harmful.size_holm_p < 0.01
+
+
+def test_p_values_hold_for_all_maps_and_tasks_together():
+    alone = attending_rows([attention(), effects()])[0]
+    maps = [
+        attention(),
+        effects(),
+        effects(seed=2, replacement="mean"),
+        attention("ioi", "target_token"),
+        effects("ioi", seed=3),
+    ]
+    rows = attending_rows(maps)
+    assert [row.task for row in rows] == ["induction", "induction", "ioi"]
+    assert rows[0].p == alone.p == alone.holm_p
+    assert rows[0].holm_p == pytest.approx(3 * alone.p)
+
+
+def test_size_is_not_tested_where_nothing_is_negative():
+    scores = Map.of({"facilitation": (DIMS, np.abs(noise()))}, {"method": "gating", "task": "ioi"})
+    (row,) = attending_rows([attention("ioi", "target_token"), scores])
+    assert np.isnan(row.size_p)
+    assert np.isfinite(row.p)
+
+
+def test_the_section_counts_what_is_shown_and_is_left_out_without_attention():
+    section = "\n".join(attending_section({"A": [attention(), effects()], "B": [effects()]}))
+    said = " ".join(section.split())
+    assert "### A" in section
+    assert "### B" not in section
+    assert "| induction | 4 | ablation | 1.00 | **" in section
+    assert "On induction 1 of 1 maps show that heads that attend so matter more" in said
+    assert attending_section({"B": [effects()]}) == []
+
+
+def test_nothing_is_claimed_of_a_single_head():
+    flat = attention().data["induction"].to_numpy() * 0
+    flat[:, 2, 3] = 1
+    one = Map.of({"induction": (DIMS, flat)}, {"method": "attention", "task": "induction"})
+    section = " ".join("\n".join(attending_section({"A": [one, effects()]})).split())
+    assert "fewer than two heads attend so" in section
+    assert "NaN" not in section
+    assert "nan" not in section
