@@ -66,7 +66,7 @@ def _judged(found: dict[str, ha.Leaderboard]) -> list[str]:
             "their mean output. Written by `tools/results.py` from the maps and checks stored "
             "beside this page; `make results` computes such maps and checks."
         ),
-        "## In short",
+        "## In five sentences",
         "\n".join(text(line, f"{i}. ") for i, line in enumerate(sentences(found), 1)),
         "## The scores",
         text(
@@ -113,7 +113,7 @@ def sentences(found: dict[str, ha.Leaderboard]) -> list[str]:
     """What the leaderboards say: the three uses on the first model, the cost, and the models."""
     run, first = next(iter(found.items()))
     return [
-        *(f"On {MODELS[run]}: {line}" for line in first.summary()),
+        *(f"On {MODELS[run]}: {line}" for line in first.uses()),
         f"On {MODELS[run]}: {cost_sentence(first)}",
         models_sentence({MODELS[run]: board for run, board in found.items()}),
     ]

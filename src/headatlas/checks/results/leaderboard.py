@@ -139,9 +139,13 @@ class Leaderboard(Result):
         sign = 1 if HIGHER_IS_BETTER[score] else -1
         return sorted(found, key=lambda one: (-one[1], isnan(one[2]), -sign * one[2]))
 
+    def uses(self) -> list[str]:
+        """Which map to trust for which use, a sentence each."""
+        return [self._sentence(score, use) for score, use in USES.items()]
+
     def summary(self) -> list[str]:
-        """Which map to trust for which use, a sentence each, and what to keep in mind."""
-        lines = [self._sentence(score, use) for score, use in USES.items()]
+        """Which map to trust for which use, and what to keep in mind."""
+        lines = self.uses()
         lines.append(
             f"Heads were judged by replacing the removed ones by {self.replacement}, which favours "
             "maps that were made with the same replacement."
