@@ -68,8 +68,8 @@ def page() -> str:
             "half of the heads are removed, the least important first (low is good). *Gain*: "
             "change of the measure, in nats, when the least important 2 % are removed. In brackets "
             "95 % intervals over questions and few-shot prompts. A star: better than shuffled "
-            "orders. *Reliability*: rank correlation to expect of two such maps. *Passes*: forward passes "
-            "of one example, those with gradient counted twice; *seconds*: on two shared CPU "
+            "orders. *Reliability*: rank correlation to expect of two such maps. *Passes*: forward "
+            "passes of one example, those with gradient counted twice; *seconds*: on two shared CPU "
             "cores, a rough figure (empty: not recorded)."
         ),
     ]
