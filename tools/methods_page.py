@@ -66,20 +66,21 @@ def _judged(found: dict[str, ha.Leaderboard]) -> list[str]:
             "their mean output. Written by `tools/results.py` from the maps and checks stored "
             "beside this page; `make results` computes such maps and checks."
         ),
-        "## In short",
+        "## In five sentences",
         "\n".join(text(line, f"{i}. ") for i, line in enumerate(sentences(found), 1)),
         "## The scores",
         text(
             "*CPR*: area under the faithfulness of kept heads (0: the model without any head, 1: "
-            "the whole model), *CMD*: area between it and 1, both as in the MIB benchmark ([arXiv "
-            "2504.13151](https://arxiv.org/abs/2504.13151)). *Circuit*: mean faithfulness of up to "
-            "20 % of the heads. *Removable*: mean distance from the whole model when up to half of "
-            "the heads are removed, the least important first (low is good). *Gain*: change of the "
-            "measure, in nats, when the least important 2 % are removed. In brackets 95 % "
-            "intervals over questions and few-shot prompts. A star: better than shuffled orders. "
-            "*Reliability*: rank correlation to expect of two such maps. *Passes*: forward passes "
-            "of one example, those with gradient counted twice; *seconds*: on one CPU core beside "
-            "other work, a rough figure (empty: not recorded)."
+            "the whole model), *CMD*: area between it and 1, both by the formulas of the MIB "
+            "benchmark ([arXiv 2504.13151](https://arxiv.org/abs/2504.13151)), over heads alone, "
+            "so that they cannot be compared with its leaderboard. *Circuit*: mean faithfulness of "
+            "up to 20 % of the heads. *Removable*: mean distance from the whole model when up to "
+            "half of the heads are removed, the least important first (low is good). *Gain*: "
+            "change of the measure, in nats, when the least important 2 % are removed. In brackets "
+            "95 % intervals over questions and few-shot prompts. A star: better than shuffled "
+            "orders. *Reliability*: rank correlation to expect of two such maps. *Passes*: forward "
+            "passes of one example, those with gradient counted twice; *seconds*: on one CPU core "
+            "beside other work, a rough figure (empty: not recorded)."
         ),
     ]
 
@@ -112,7 +113,7 @@ def sentences(found: dict[str, ha.Leaderboard]) -> list[str]:
     """What the leaderboards say: the three uses on the first model, the cost, and the models."""
     run, first = next(iter(found.items()))
     return [
-        *(f"On {MODELS[run]}: {line}" for line in first.summary()),
+        *(f"On {MODELS[run]}: {line}" for line in first.uses()),
         f"On {MODELS[run]}: {cost_sentence(first)}",
         models_sentence({MODELS[run]: board for run, board in found.items()}),
     ]

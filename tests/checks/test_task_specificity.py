@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from string import ascii_letters
 
 import numpy as np
@@ -10,9 +11,14 @@ import torch
 
 import headatlas as ha
 from headatlas.checks.results import TaskSpecificity
+from headatlas.checks.yardstick.task_specificity import _Losses
 from headatlas.maps import Map
+from headatlas.methods.replacement import replacement_vectors
+from headatlas.models.edit import Edit
 from headatlas.runs.specificity import sets_of_tasks
 from headatlas.tasks import Example, Task
+from plots import made_up
+from plots.made_up import change
 
 SHARE = 0.34  # of 12 heads: 4
 
@@ -22,7 +28,7 @@ def tasks(tiny):
     """Prompts with the answer that the model itself gives, so that it needs its heads for it."""
     made = []
     for name, word in (("one", "ab"), ("two", "zyx")):
-        prompts = [f"{word} {i} " * (i % 3 + 1) for i in range(40)]
+        prompts = [f"{word} {i} " * (i % 3 + 1) for i in range(80)]
         made.append(Task.of(name, [Example(prompt, likely(tiny, prompt)) for prompt in prompts]))
     return made
 
@@ -42,22 +48,27 @@ def atlas(tiny, tasks, tmp_path_factory):
 
 
 def brute_force(model, task, removed, questions):
-    """log P per question with the heads removed through an edit, without the sweep."""
-    from headatlas.checks.yardstick.questions import RemovalQuestions
-
-    asked = RemovalQuestions(model, task, questions, "mean", "logprob")
-    kept = [head for head in model.spec.heads() if head not in removed]
-    return asked.values([kept])[0]
+    """log P per question with the heads removed by an edit, one question after the other."""
+    questions = [one for batch in task.batches("test", 16, 0, epochs=1) for one in batch][
+        :questions
+    ]
+    gate = torch.ones(model.spec.n_layers, model.spec.n_heads)
+    for head in removed:
+        gate[head] = 0.0
+    edit = Edit(gate=gate, replacement=replacement_vectors(model, task, "mean", 0))
+    rows = [model.encode(one.prompt, one.target) for one in questions]
+    with torch.no_grad():
+        return np.array([model.score([row], edit).mean().item() for row in rows])
 
 
 def test_losses_are_shares_of_what_all_heads_do(atlas, tiny, tasks):
-    result = atlas.specificity("one.", "two.", tasks=tasks, questions=8, share=SHARE)
+    result = atlas.specificity("one.", "two.", tasks=tasks, questions=24, share=SHARE)
     assert result.tasks == ("one", "two")
     assert result.heads == 4
     first = [(row.layer, row.head) for row in atlas.load("one.").top(4).itertuples()]
     every = tiny.spec.heads()
     whole, without, empty = (
-        brute_force(tiny, tasks[1], removed, 8).mean() for removed in ((), first, every)
+        brute_force(tiny, tasks[1], removed, 24).mean() for removed in ((), first, every)
     )
     expected = (whole - without) / (whole - empty)
     assert result.loss[0][1].mean == pytest.approx(expected, abs=1e-5)
@@ -68,7 +79,7 @@ def test_losses_are_shares_of_what_all_heads_do(atlas, tiny, tasks):
 
 
 def test_it_is_kept_and_read_again(atlas, tasks, monkeypatch):
-    first = atlas.specificity("one.", "two.", tasks=tasks, questions=8, share=SHARE)
+    first = atlas.specificity("one.", "two.", tasks=tasks, questions=24, share=SHARE)
     stored = atlas.store.read_json(f"checks/{first.file_name}.json")
     assert TaskSpecificity.from_dict(stored) == first
     from headatlas.checks.yardstick import task_specificity
@@ -77,7 +88,7 @@ def test_it_is_kept_and_read_again(atlas, tasks, monkeypatch):
         pytest.fail("it was measured before")
 
     monkeypatch.setattr(task_specificity, "_measured", measured)
-    assert atlas.specificity("one.", "two.", tasks=tasks, questions=8, share=SHARE) == first
+    assert atlas.specificity("one.", "two.", tasks=tasks, questions=24, share=SHARE) == first
 
 
 def test_the_heads_of_the_other_task_are_worse(atlas, tasks):
@@ -91,16 +102,56 @@ def test_the_heads_of_the_other_task_are_worse(atlas, tasks):
         )
         for own, other in ((one, two), (two, one))
     ]
-    right = atlas.specificity(one, two, tasks=tasks, questions=8, share=SHARE)
-    wrong = atlas.specificity(*exchanged, tasks=tasks, questions=8, share=SHARE)
+    right = atlas.specificity(one, two, tasks=tasks, questions=24, share=SHARE)
+    wrong = atlas.specificity(*exchanged, tasks=tasks, questions=24, share=SHARE)
     assert wrong.advantage.mean == pytest.approx(-right.advantage.mean, abs=1e-5)
     assert right.loss[0][0].mean == pytest.approx(wrong.loss[1][0].mean, abs=1e-6)
 
 
 def test_a_sentence_says_what_was_found(atlas, tasks):
-    (sentence,) = atlas.specificity("one.", "two.", tasks=tasks, questions=8, share=SHARE).summary()
-    assert "ablation (mean), specificity over 2 tasks (one, two), 4 heads each" in sentence
-    assert "p = " in sentence
+    result = atlas.specificity("one.", "two.", tasks=tasks, questions=24, share=SHARE)
+    (sentence,) = result.summary()
+    assert "specificity over 2 tasks (one, two), 24 test questions each" in sentence
+    assert "4 heads each (0.34 of all)" in sentence
+    assert "too few tasks to test (smallest possible p 0.5)" in sentence
+
+
+def four_tasks(advantage, p, p_low):
+    made = made_up.task_specificity()
+    return replace(
+        made, tasks=("a", "b", "math", "syntax"), loss=((change(0.8),) * 4,) * 4,
+        advantage=advantage, p=p, p_low=p_low,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("advantage", "p", "p_low", "words"),
+    [
+        (change(0.6), 0.04, 1.0, "tasks lose more with their own heads"),
+        (change(0.6), 0.06, 1.0, "tasks are not shown to lose more with their own heads"),
+        (change(0.6, 0.7), 0.04, 1.0, "tasks are not shown to lose more with their own heads"),
+        (change(-0.6), 1.0, 0.04, "tasks lose MORE with other tasks' heads"),
+        (change(-0.6), 1.0, 0.06, "tasks are not shown to lose more with their own heads"),
+    ],
+)
+def test_a_verdict_needs_questions_and_assignments(advantage, p, p_low, words):
+    (sentence,) = four_tasks(advantage, p, p_low).summary()
+    assert f": {words};" in sentence
+
+
+def test_other_shares_have_files_of_their_own():
+    made = made_up.task_specificity()
+    assert made.file_name.endswith(".specificity")
+    assert replace(made, share=0.1).file_name == f"{made.file_name}-share-0.1"
+
+
+def test_a_task_that_is_not_shown_to_need_heads_has_no_loss():
+    rng = np.random.default_rng(0)
+    whole, empty = rng.normal(-1, 1, (2, 24))
+    values = np.array([whole, empty, whole, empty])
+    assert np.isnan(_Losses(values, range(24)).mean).all()
+    values[1] = empty - 3
+    assert _Losses(values, range(24)).mean[0] == 0
 
 
 def test_sets_have_one_map_per_task_and_two_tasks(atlas):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import headatlas as ha
+from headatlas.cli.compare import show_comparison
+from headatlas.maps import compare_maps
+from maps.made_maps import question_halves
 
 
 @pytest.fixture
@@ -36,8 +40,8 @@ def pairs(tmp_path):
             "indirect effect on P(target)",
         ),
         (("attribute",), "effect", "estimated fall of log P when removed"),
-        (("attribute", "--steps", "6"), "effect", "estimated fall of log P when removed"),
-        (("attribute", "--integrated"), "effect", "estimated fall of log P when removed"),
+        (("attribute", "--steps", "6"), "effect", "share of the fall of log P when all heads are"),
+        (("attribute", "--integrated"), "effect", "share of the fall of log P when all heads are"),
         (("attention",), "induction", "attention to what followed earlier occurrences"),
         (
             ("attention", "--score", "target_token", "--seeds", "2"),
@@ -86,3 +90,11 @@ def test_mistakes_are_one_sentence(headatlas, tiny_folder, tmp_path):
     code, _, error = headatlas("attribute", *given, "--measure", "accuracy")
     assert code == 2
     assert "accuracy has no gradient" in error
+
+
+def test_a_comparison_says_why_a_ceiling_is_not_known(capsys):
+    values = np.random.default_rng(0).normal(size=(2, 1, 4, 5))
+    maps = [question_halves(values, method=name, task_form="icl=3") for name in ("ablation", "x")]
+    show_comparison(compare_maps(*maps))
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "– is not known: one seed: all questions follow the same demonstrations" in printed

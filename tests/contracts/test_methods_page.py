@@ -101,8 +101,8 @@ def test_no_method_is_named_first_where_none_serves():
 
 def test_methods_that_serve_on_as_many_tasks_are_all_named():
     made = board(LOWER)
-    ahead = made.rows[0].behind
-    rows = tuple(replace(row, behind=ahead) for row in made.rows)
+    none_better = made.rows[0].better_maps
+    rows = tuple(replace(row, better_maps=none_better) for row in made.rows)
     said = methods_sentences.models_sentence({"A": replace(made, rows=rows)})
     assert "ablation (mean), attribution (on 4 of 4 tasks) on A" in said
 

@@ -46,3 +46,10 @@ def contrasted(gates, **facts) -> Map:
         {"model": "m", "task": "a-not-b", "method": "contrast", **facts},
         {"seed": range(len(gates))},
     )
+
+
+def question_halves(values, **facts) -> Map:
+    """A map of effects with those of half the questions: half × seed × layer × head."""
+    head_map = effects(np.mean(values, axis=0), **{"split": "train", **facts})
+    data = head_map.data.assign(effect_half=(("half", *SEEDED), np.asarray(values, float)))
+    return Map(data, head_map.provenance)

@@ -7,9 +7,8 @@ import pytest
 
 from headatlas.errors import MapError
 from headatlas.maps import Comparison, Map, compare_maps
-from headatlas.maps.halves import halves
 from headatlas.maps.labels import distinct_labels
-from maps.made_maps import contrasted, effects, importances
+from maps.made_maps import contrasted, effects, importances, question_halves
 from small_things import gating_map
 
 VALUES = np.random.default_rng(0).random((2, 6, 4))
@@ -171,22 +170,48 @@ def test_maps_that_differ_in_noise_alone_reach_their_ceiling():
     assert np.isnan(only(compare_maps(one, effects(truth[None], task="u"))).ceiling)
 
 
-def test_halves_of_a_probing_map_are_other_questions_and_other_seeds():
-    values = np.random.default_rng(0).random((1, 2, 3, 4))
-    parts = np.random.default_rng(1).random((4, 1, 2, 3, 4))
-    plain = importances(values)
-    data = plain.data.assign(importance_part=(("part", *plain["importance"].dims), parts))
-    sizes = np.array([[3], [1], [1], [2]])
-    data = data.assign_coords(part_examples=(("part", "function"), sizes))
-    one, other, factor = halves(Map(data, plain.provenance))
-    assert factor == 2
-    np.testing.assert_allclose(one[0], (3 * parts[0, 0, 0] + parts[2, 0, 0]) / 4)
-    np.testing.assert_allclose(other[0], (parts[1, 0, 1] + 2 * parts[3, 0, 1]) / 3)
-    assert halves(importances(values[:, :1])) is None
+def measured_together(correlation, shared, rng, **facts):
+    """Two maps of one seed whose true importances correlate, with errors that agree in part."""
+    shape = (30, 9)
+    x = rng.normal(size=shape)
+    y = correlation * x + np.sqrt(1 - correlation**2) * rng.normal(size=shape)
+    error = rng.normal(size=(2, 1, *shape))
+    halves_of_both = [
+        truth + np.sqrt(shared) * error + np.sqrt(1 - shared) * rng.normal(size=error.shape)
+        for truth in (x, y)
+    ]
+    one, other = (
+        question_halves(values, method=name, **facts)
+        for name, values in zip(("ablation", "attribution"), halves_of_both, strict=True)
+    )
+    return one, other
 
 
-def test_halves_are_equal_and_an_odd_seed_is_in_neither():
-    values = np.random.default_rng(0).random((3, 3, 4))
-    one, other, factor = halves(effects(values))
-    np.testing.assert_allclose([-one, -other], values[:2])
-    assert factor == 3
+def test_errors_that_maps_of_the_same_questions_share_are_no_agreement():
+    rng = np.random.default_rng(1)
+    rows = [only(compare_maps(*measured_together(0.0, 0.8, rng))) for _ in range(30)]
+    assert np.mean([row.spearman for row in rows]) > 0.2
+    assert np.mean([row.disattenuated for row in rows]) == pytest.approx(0, abs=0.05)
+    assert np.mean([row.within_disattenuated for row in rows]) == pytest.approx(0, abs=0.05)
+    assert sum(row.disattenuated_low <= 0 <= row.disattenuated_high for row in rows) >= 26
+
+
+def test_maps_that_share_questions_in_other_halves_have_no_correlation_without_noise():
+    rng = np.random.default_rng(1)
+    one, other = measured_together(0.5, 0.5, rng, examples_used=8)
+    longer = Map(other.data, {**other.provenance, "examples_used": 7})
+    row = only(compare_maps(one, longer))
+    assert row.reliability[0] > 0.5
+    assert np.isnan(row.disattenuated)
+    assert "without noise not known: the maps share some questions" in row.ceiling_text()
+
+
+def test_a_comparison_says_why_reliability_is_not_known():
+    rng = np.random.default_rng(1)
+    maps = measured_together(0.5, 0.5, rng, task_form="icl=3")
+    row = only(compare_maps(*maps))
+    assert np.isnan(row.reliability).all()
+    assert row.ceiling_text() == (
+        "the maps' reliability is not known: one seed: all questions follow the same "
+        "demonstrations; use --seeds 2"
+    )

@@ -23,6 +23,16 @@ def test_the_worst_seed_counts():
     assert sentences([attributed(0.001, 0.13)]) == [f"CAUTION: t: {warning}"]
 
 
+def test_errors_that_cancel_between_examples_count():
+    by_example = ("seed", [0.3, 0.01])
+    head_map = attributed(0.001, 0.002)
+    data = head_map.data.assign_coords(unexplained_by_example=by_example)
+    (warning,) = Map(data, FACTS).warnings
+    assert warning.startswith(
+        "the effects leave 30% of what removing all heads does to an example unexplained"
+    )
+
+
 @pytest.mark.parametrize("shares", [(0.0, 0.02), (np.nan, np.nan)])
 def test_no_warning_without_a_reason(shares):
     assert attributed(*shares).warnings == []

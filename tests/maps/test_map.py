@@ -107,6 +107,18 @@ def test_combine_fills_parts_and_refuses_contradictions():
         combine([])
 
 
+def test_a_coordinate_that_only_a_later_part_has_is_combined_too():
+    """`effect_questions` is there only where some examples are left out."""
+    parts = [effects(np.zeros((1, 2, 2))) for _ in range(3)]
+    fewer = [Map(part.data.assign_coords(seed=[i]), {}) for i, part in enumerate(parts)]
+    fewer[1] = Map(fewer[1].data.assign_coords(effect_questions=("seed", [5])), {})
+    whole = combine(fewer)
+    assert "effect_questions" in whole.data.coords
+    np.testing.assert_array_equal(whole["effect_questions"], [np.nan, 5, np.nan])
+    whole.to_dataframe()
+    assert combine(fewer[::-1]).data.equals(whole.data)
+
+
 def test_what_is_known_of_one_part_is_not_known_of_all():
     """A reliability is of certain seeds, and so is how a run ended."""
     rng = np.random.default_rng(0)

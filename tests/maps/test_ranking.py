@@ -168,6 +168,16 @@ def test_a_map_says_how_it_ranks_heads():
     assert gates.advice == "use more seeds"
 
 
+def test_integrated_gradients_are_shares_and_the_gradient_is_an_estimate():
+    values = np.zeros((1, 1, 2))
+    labels = [
+        effects(values, method="attribution", settings={"steps": steps}).ranking.score
+        for steps in (1, 64)
+    ]
+    assert labels[0] == "estimated fall of log P when removed (nats per token)"
+    assert labels[1] == "share of the fall of log P when all heads are removed (nats per token)"
+
+
 def test_a_map_without_importance_is_one_sentence():
     other = Map.of({"loss": (("layer", "head"), np.zeros((1, 2)))}, {})
     with pytest.raises(MapError, match="nothing about the importance of heads: it has loss"):

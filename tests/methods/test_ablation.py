@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from headatlas.errors import EditError, HeadAtlasError, TaskError
-from headatlas.methods import Ablation
+from headatlas.maps import combine, load_map
+from headatlas.methods import Ablation, Attention, Attribution, Patching, Writes
 from headatlas.tasks import Example, Task
 from small_things import tiny_llama
 
@@ -126,6 +129,34 @@ def test_every_function_has_the_effect_of_its_own_examples(tiny):
     assert few.run(tiny, task, part={"heads": [[0, 0]]}).provenance["examples_used"] == 6
     with pytest.raises(TaskError, match="no test example of 't' says what function it needs"):
         few.run(tiny, TASK)
+
+
+@pytest.mark.parametrize("method", [Ablation, Attribution, Attention, Patching, Writes])
+def test_several_equal_seeds_are_told_with_the_split_that_is_measured(tiny, method):
+    examples = [Example(f"ab ab {i}", "cd", corrupted=f"ab x {i}") for i in range(20)]
+    task = Task.of("small", examples)
+    settings = {"replacement": "zero"} if method is Attribution else {}
+    for split, named in ((None, "train"), ("test", "test")):
+        all_of_them = method(examples=None, split=split, **settings)
+        said = f"all seeds give the same map: the task has no more {named} questions to sample"
+        assert said in all_of_them.check(tiny, task, seeds=2)
+        assert said not in all_of_them.check(tiny, task)
+        assert said not in method(examples=2, split=split).check(tiny, task, seeds=2)
+    if method in (Ablation, Attribution):
+        assert method(examples=None, replacement="mean").check(tiny, task, seeds=2) == []
+
+
+def test_kept_examples_say_which_questions_they_are(tiny, tmp_path):
+    task = Task.of("many", [Example(f"ab {i}", "cd") for i in range(60)])
+    method = Ablation(examples=3, keep_examples=True)
+    parts = [method.run(tiny, task, seed, part={"heads": [[0, 0]]}) for seed in range(2)]
+    whole = load_map(combine(parts).save(tmp_path / "map.nc"))
+    wanted = [[example.question for example in method.sample(task, seed)] for seed in range(2)]
+    assert wanted[0] != wanted[1]
+    assert whole["example_question"].transpose("seed", "example").to_numpy().tolist() == wanted
+    fewer = replace(method, examples=2).run(tiny, task, 2, part={"heads": [[0, 0]]})
+    uneven = load_map(combine([*parts, fewer]).save(tmp_path / "uneven.nc"))
+    assert uneven["example_question"].sel(seed=0).to_numpy().tolist() == wanted[0]
 
 
 def test_train_questions_are_measured_unless_another_split_is_named(tiny):

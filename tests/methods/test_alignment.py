@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from headatlas.methods.alignment import align_at_ends, align_by_tokens
+from headatlas.errors import TaskError
+from headatlas.methods.alignment import align_at_ends, align_at_target, align_by_tokens
 from headatlas.methods.measures import Measured
 from headatlas.methods.positions import chosen_positions
 from headatlas.methods.replacement import resampled
@@ -58,9 +59,38 @@ def test_rows_of_a_target_and_of_another_choice_change_at_the_same_positions(tin
     ]
     task = Task.of("t", examples)
     measured = Measured.of(tiny, task, examples[:3], "difference")
-    positions = chosen_positions(tiny, task, measured, "changed")
+    used, positions = chosen_positions(tiny, task, measured, "changed")
+    assert used is measured
     assert len(set(positions)) == 1
     assert all(p < row.target_start for p in positions[0] for row in measured.rows)
+
+
+def test_examples_without_a_changed_position_are_left_out(tiny):
+    """Where corruption only inserts tokens, or nothing, there is no position to change."""
+    examples = [
+        Example(f"q{i} is", " yes", corrupted=corrupted)
+        for i, corrupted in enumerate(["r0 is", "q1 is", "q2 is, is", "r3 is"])
+    ]
+    task = Task.of("t", examples)
+    measured = Measured.of(tiny, task, examples, "logprob")
+    used, positions = chosen_positions(tiny, task, measured, "changed")
+    assert [example.prompt for example in used.examples] == ["q0 is", "q3 is"]
+    assert len(used.rows) == len(positions) == 2
+    assert all(positions)
+    assert used.remarks() == [
+        "2 of 4 examples have no position that corruption changes and are left out"
+    ]
+    assert used.facts()["examples_unchanged"] == 2
+    with pytest.raises(TaskError, match=r"^2 of 3 examples have no position that corruption"):
+        chosen_positions(tiny, task, measured.select([0, 1, 2]), "changed")
+
+
+def test_equal_rows_are_aligned_once():
+    align_by_tokens.cache_clear()
+    pairs = [(Tokens((1, 2, 3, 4, 9), 4), Tokens((1, 7, 8, 3, 4, 9), 5)) for _ in range(3)]
+    assert len({align_by_tokens(*pair) for pair in pairs}) == 1
+    assert align_by_tokens.cache_info().misses == 1
+    assert align_at_target(*pairs[0])[-1:] == align_by_tokens(*pairs[0])[0][-1:]
 
 
 def test_all_rows_of_an_example_get_the_outputs_of_one_training_example(tiny):
@@ -71,6 +101,9 @@ def test_all_rows_of_an_example_get_the_outputs_of_one_training_example(tiny):
     for number in range(4):
         own = {source.rows[i] for i, owner in enumerate(measured.owner) if owner == number}
         assert len(own) == 1
+    same = Task("same", 1, "", {"train": (Example("q", "a"),) * 3, "test": (examples[0],)})
+    with pytest.raises(TaskError, match="there is no other to resample from"):
+        resampled(tiny, same, Measured.of(tiny, same, same.prompts("train"), "logprob"), 0)
     few = Task.of("few", examples[:12])
     few_measured = Measured.of(tiny, few, few.prompts("test", 0, 3), "logprob")
     draws = {resampled(tiny, few, few_measured, seed).rows for seed in range(8)}

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from architectures.small_models import build
+from headatlas.cli.attention import Score
 from headatlas.errors import HeadAtlasError, ModelError, TaskError
 from headatlas.maps.halves import halves
 from headatlas.maps.importance import ATTENTION
@@ -109,7 +110,7 @@ def test_the_score_that_is_named_ranks_heads(tiny, score):
     assert head_map.ranking.score == ATTENTION[score]
     half = halves(head_map).one.to_numpy()
     np.testing.assert_array_equal(half, head_map[f"{score}_half"].to_numpy()[0, 0])
-    assert (top["p"] < 1).any()
+    assert top["p"].between(0, 1).all()
     assert float(head_map[f"{score}_even"][0]) > 0
 
 
@@ -127,6 +128,18 @@ def test_heads_are_tested_against_even_attention(tiny):
     assert table["p"].min() < 0.05
 
 
+@pytest.mark.parametrize("score", ["induction", "entropy"])
+def test_heads_that_attend_less_than_evenly_have_no_star(tiny, score):
+    head_map = Attention(score=score).run(tiny, TASK)
+    above = head_map.data.assign_coords({f"{score}_even": ("seed", [2 * head_map[score].max()])})
+    table = replace(head_map, data=above)
+    assert table.to_dataframe()["significant"].any() == (score == "entropy")
+    assert table.ranking.correction == (
+        f"12 heads; {'two' if score == 'entropy' else 'one'}-sided, against attending evenly to "
+        "all tokens"
+    )
+
+
 def test_there_is_no_other_score():
     with pytest.raises(HeadAtlasError, match="no score 'sink': use induction, previous_token"):
         Attention(score="sink")
@@ -140,3 +153,7 @@ def test_a_model_with_attention_of_its_own_is_refused():
     model = Model(build("gptj"), byte_tokenizer(), "own")
     with pytest.raises(ModelError, match="cannot be read"):
         Attention().check(model, TASK)
+
+
+def test_the_command_offers_the_same_scores():
+    assert tuple(score.value for score in Score) == SCORES

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -13,6 +16,7 @@ from headatlas.methods import Attribution
 from headatlas.methods.measures import Measured
 from headatlas.methods.replacement import removal_plan
 from headatlas.models.edit import Edit
+from headatlas.models.run.mean_output import MEAN_EXAMPLES
 from headatlas.tasks import Example, Task
 
 TASK = Task.of("t", [Example(f"{'ab ' * (i % 4 + 1)}{i}", "cd") for i in range(20)])
@@ -35,6 +39,7 @@ def test_integrated_gradients_sum_to_the_whole_difference(tiny, replacement, mea
     head_map = method.run(tiny, TASK)
     assert float(head_map["effect"].sum()) == pytest.approx(whole_effect(tiny, method), rel=0.02)
     assert head_map.provenance["unexplained_share"] < 0.02
+    assert float(head_map["unexplained_by_example"][0]) < 0.02
     assert head_map.warnings == []
 
 
@@ -45,6 +50,19 @@ def test_a_path_that_is_too_short_is_a_warning_of_every_seed(tiny, monkeypatch):
     assert both["unexplained_share"].dims == ("seed",)
     assert "use more steps" in both.warnings[0]
     assert Attribution(examples=4).run(tiny, TASK).warnings == []
+
+
+def test_what_is_unexplained_of_an_example_does_not_cancel(tiny):
+    method = Attribution(examples=4, steps=5, replacement="zero", keep_examples=True)
+    head_map = method.run(tiny, TASK)
+    one_by_one = head_map["effect_example"].sum(["layer", "head"]).to_numpy()[:, 0]
+    measured = Measured.of(tiny, TASK, TASK.prompts("train", 0, 4), "logprob")
+    sweep = tiny.sweep(removal_plan(tiny, TASK, measured, "zero", 0))
+    closed = measured.values(sweep.scores(torch.zeros(1, 3, 4)))[0]
+    wanted = (closed - measured.values(sweep.plain)).numpy()
+    error = np.abs(one_by_one - wanted).sum() / np.abs(wanted).sum()
+    assert float(head_map["unexplained_by_example"][0]) == pytest.approx(error, rel=1e-3)
+    assert error > float(head_map["unexplained_share"][0])
 
 
 def test_examples_stop_when_they_are_explained_and_only_what_was_used_counts(tiny):
@@ -63,8 +81,26 @@ def test_examples_stop_when_they_are_explained_and_only_what_was_used_counts(tin
     assert 2 * 2 * 4 * 5 <= 2 * sum(scored) < 2 * method.forward_passes(tiny, 4)
     assert len(set(scored)) > 1
     assert forward_passes(both, tiny) == 2 * sum(scored)
-    plain = Attribution(examples=4).run(tiny, TASK)
-    assert forward_passes(plain, tiny) == 8
+
+
+def test_reading_what_replaces_heads_takes_passes_too(tiny):
+    for replacement, read in (("zero", 0), ("mean", MEAN_EXAMPLES), ("resample", 4)):
+        plain = Attribution(examples=4, replacement=replacement).run(tiny, TASK)
+        assert forward_passes(plain, tiny) == 8 + read
+        path = Attribution.integrated(examples=4, replacement=replacement, steps=5)
+        assert forward_passes(path.run(tiny, TASK), tiny) == 5 * 8 + read
+
+
+def test_every_answer_that_is_compared_takes_a_pass(tiny):
+    examples = [Example(f"{i} ab a", "b", choices=("b", "c", "d")) for i in range(20)]
+    task = Task.of("choices", examples)
+    settings = {"examples": 4, "replacement": "zero", "measure": "difference"}
+    plain = Attribution(**settings).run(tiny, task)
+    assert forward_passes(plain, tiny) == 2 * 4 * 3
+    path = Attribution.integrated(**settings, steps=5).run(tiny, task)
+    assert forward_passes(path, tiny) == 5 * 2 * 4 * 3
+    without = {k: fact for k, fact in plain.provenance.items() if k != "rows_used"}
+    assert math.isnan(forward_passes(replace(plain, provenance=without), tiny))
 
 
 def test_one_step_is_the_gradient_of_the_gate(tiny):

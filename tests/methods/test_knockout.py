@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from headatlas.errors import HeadAtlasError
+from headatlas.maps import combine
+from headatlas.maps.halves import ONE_SEARCH, halves, why_unknown
 from headatlas.methods import Ablation, Knockout
 from headatlas.tasks import Example, Task
 
@@ -32,6 +35,29 @@ def test_estimates_have_no_standard_error_and_evaluations_are_counted(tiny):
     assert np.isfinite(found["effect"].to_numpy()).all()
     assert found.provenance["evaluations"] == 10
     assert Knockout(evaluations=10).forward_passes(tiny, 4) == 44
+
+
+def test_only_several_seeds_tell_how_reliable_a_search_is(tiny):
+    method = Knockout(examples=4, evaluations=10)
+    parts = [method.run(tiny, TASK, seed) for seed in range(2)]
+    half, alone = parts[0]["effect_half"].to_numpy(), parts[0]["alone"].to_numpy()
+    assert np.isnan(half[:, alone == 0]).all()
+    assert np.isfinite(half[:, alone > 0]).all()
+    assert halves(parts[0]) is None
+    assert why_unknown(parts[0]) == ONE_SEARCH
+    both = halves(combine(parts))
+    np.testing.assert_array_equal(both.one, -parts[0]["effect"][0])
+    np.testing.assert_array_equal(both.other, -parts[1]["effect"][0])
+
+
+def test_p_values_are_corrected_for_heads_that_were_not_removed_alone(tiny):
+    found = Knockout(examples=4, evaluations=14).run(tiny, TASK)
+    table = found.to_dataframe()
+    tested = table["p"].notna()
+    assert 0 < tested.sum() < len(table) == 12
+    statistic = np.abs(table["effect"] / table["effect_se"])[tested]
+    smallest = 2 * stats.t.sf(statistic.max(), int(found["questions"][0]) - 1)
+    assert table["p"].min() == pytest.approx(min(1, 12 * smallest))
 
 
 def test_a_third_of_the_heads_is_the_usual_number(tiny):

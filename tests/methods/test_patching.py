@@ -75,6 +75,39 @@ def test_both_directions_are_measured(tiny):
         np.testing.assert_allclose(one[variables[0]], head_map[variables[0]], atol=1e-6)
 
 
+def test_the_last_position_needs_no_alignment_of_the_rest(tiny, monkeypatch):
+    usual = Patching(examples=4).run(tiny, TASK)
+
+    def aligned(row, other):
+        raise AssertionError("positions are aligned")
+
+    monkeypatch.setattr("headatlas.methods.patching.align_by_tokens", aligned)
+    assert Patching(examples=4).run(tiny, TASK).data.equals(usual.data)
+
+
+@pytest.mark.parametrize("positions", ["last", "all", "changed"])
+def test_examples_that_corruption_does_not_change_are_left_out(tiny, positions):
+    examples = [
+        Example(f"{i} ab", "cd", corrupted=f"{i} ab" if i % 3 == 0 else f"{i} x") for i in range(60)
+    ]
+    task = Task.of("same", examples)
+    method = Patching(examples=12, positions=positions)
+    prompts = method.sample(task, 0)
+    same = sum(example.prompt == example.corrupted for example in prompts)
+    assert same
+    facts = method.run(tiny, task, part={"heads": [[0, 0]]}).provenance
+    assert (facts["examples_used"], facts["examples_unchanged"]) == (12 - same, same)
+    remark = f"{same} of 12 examples have no position that corruption changes and are left out"
+    assert method.check(tiny, task) == [remark]
+
+
+def test_where_tokens_are_only_inserted_nothing_is_changed(tiny):
+    examples = [Example(f"{i} ab", "cd", corrupted=f"{i} ab ab") for i in range(20)]
+    with pytest.raises(TaskError, match="no position that corruption changes"):
+        Patching(examples=4, positions="changed").run(tiny, Task.of("inserted", examples))
+    Patching(examples=4).run(tiny, Task.of("inserted", examples), part={"heads": [[0, 0]]})
+
+
 def test_a_task_without_corrupted_prompts_is_refused(tiny):
     plain = Task.of("plain", [Example(f"ab {i}", "cd") for i in range(20)])
     with pytest.raises(TaskError, match="'plain' has no corrupted prompts to patch from"):

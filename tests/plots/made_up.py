@@ -207,11 +207,12 @@ def faithfulness(task="math", method="ablation"):
     """Two questions after two prompts, and one shuffled order."""
     shares = (0.5, 1.0)
     curve = RemovalCurve(shares, (2, 4), (change(0.5), change(1.0)), ((0.3, 1.0),))
-    score = CurveScore(change(0.7), (0.4,), change(0.3))
+    score = CurveScore(change(0.7), (0.4,), change(0.3), 0.001)
     return Faithfulness(
-        About("map", "hash", "model", task, 2), "mean", "logprob", 2, (0, 1), shares, -1.0, -3.0,
-        curve, curve, dict.fromkeys(HIGHER_IS_BETTER, score), ((-2.0, -2.0), (-1.0, -1.0)),
-        (-1.0, -1.0), (-3.0, -3.0), 64.0, method, 0.9,
+        About("map", "hash", "model", task, 2), "mean", "logprob", 2, 0, "model hash",
+        f"{task} hash", "questions hash", (0, 1), shares, -1.0, -3.0, change(2.0), curve,
+        curve, dict.fromkeys(HIGHER_IS_BETTER, score), ((-2.0, -2.0), (-1.0, -1.0)), (-1.0, -1.0),
+        (-3.0, -3.0), 64.0, method, 0.9,
     )  # fmt: skip
 
 
@@ -220,7 +221,7 @@ def task_specificity():
     loss = ((change(0.8), change(0.3)), (change(0.2), change(0.9)))
     return TaskSpecificity(
         "model", "ablation", ("math.ablation", "syntax.ablation"), ("one", "two"),
-        ("math", "syntax"), 13, 24, "mean", "logprob", loss, change(0.6), 0.5, 0.2,
+        ("math", "syntax"), 0.05, 13, 24, "mean", "logprob", loss, change(0.6), 0.5, 1.0, 0.2,
     )  # fmt: skip
 
 
@@ -231,9 +232,11 @@ def leaderboard():
         Standing(
             task, method, f"{task}.{method}", dict.fromkeys(HIGHER_IS_BETTER, change(0.7 - lost)),
             dict.fromkeys(HIGHER_IS_BETTER, True),
-            dict.fromkeys(HIGHER_IS_BETTER, change(lost) if lost else none), 0.9, 64.0, 10.0,
+            dict.fromkeys(HIGHER_IS_BETTER, change(lost) if lost else none),
+            dict.fromkeys(HIGHER_IS_BETTER, (f"{task}.ablation",) if lost else ()), 0.95, 0.9, 64.0,
+            10.0,
         )
         for task in ("math", "syntax")
         for method, lost in (("ablation", 0.0), ("attention", 0.4))
     ]  # fmt: skip
-    return Leaderboard("model", "mean", "logprob", 24, tuple(rows))
+    return Leaderboard("model", "model hash", "mean", "logprob", 24, tuple(rows))

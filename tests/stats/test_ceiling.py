@@ -58,3 +58,25 @@ def test_heads_that_are_missing_in_a_half_are_left_out():
     one, halves = measured(rng.normal(size=50), 0.3, rng)
     halves[0][:48] = np.nan
     assert np.isnan(ceiling_of(one, one, halves, halves).disattenuated)
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.6])
+def test_shared_errors_are_taken_out_and_the_interval_holds_the_truth(correlation):
+    """Both arrays have errors that correlate at 0.5 in each half."""
+    rng = np.random.default_rng(1)
+    inside, crossed, naive = 0, [], []
+    for _ in range(60):
+        x = rng.normal(size=270)
+        y = correlation * x + np.sqrt(1 - correlation**2) * rng.normal(size=270)
+        errors = rng.multivariate_normal([0, 0], [[1, 0.5], [0.5, 1]], (2, 270))  # half head array
+        halves, others = (
+            (truth + errors[0, :, k], truth + errors[1, :, k]) for k, truth in enumerate((x, y))
+        )
+        arrays = np.mean(halves, axis=0), np.mean(others, axis=0)
+        ceiling = ceiling_of(*arrays, halves, others, shared=True, draws=200)
+        crossed.append(ceiling.disattenuated)
+        naive.append(ceiling_of(*arrays, halves, others, draws=2).disattenuated)
+        inside += ceiling.low <= correlation <= ceiling.high
+    assert np.mean(crossed) == pytest.approx(correlation, abs=0.04)
+    assert np.mean(naive) > correlation + 0.15
+    assert inside >= 52

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from headatlas.stats.faithfulness import KeepCurve
-from headatlas.stats.resampling import bootstrap_change, equal_weights, resampled_weights
+from headatlas.stats.ratio import linear_ratio, needed_change
+from headatlas.stats.resampling import bootstrap_variance, equal_weights, resampled_weights
 
 SHARES = (0.1, 0.2, 0.5, 0.98, 1.0)
 PUBLISHED = (0.1, 0.2, 0.5, 1.0)
@@ -15,7 +16,7 @@ PUBLISHED = (0.1, 0.2, 0.5, 1.0)
 def curve(values):
     """Faithfulness `values` on two questions, between −4 (no heads) and −2 (all)."""
     kept = np.array([[-4 + 2 * value] * 2 for value in values])
-    return KeepCurve(SHARES, PUBLISHED, kept, np.full(2, -2.0), np.full(2, -4.0))
+    return KeepCurve(SHARES, PUBLISHED, kept, np.full(2, -2.0), np.full(2, -4.0), True)
 
 
 def scores(values):
@@ -43,21 +44,34 @@ def test_too_good_counts_as_distance_too():
     assert scores((1, 1, 1.5, 1, 1))["cpr"] > 0.9
 
 
-def test_resamples_draw_prefixes_and_then_their_questions():
-    weights = resampled_weights([0, 0, 0, 1, 1, 1], draws=400)
-    assert np.allclose(weights.sum(1), 1)
-    assert (weights[:, :3].sum(1) == 0).mean() == pytest.approx(0.25, abs=0.07)
-    assert np.array_equal(weights, resampled_weights([0, 0, 0, 1, 1, 1], draws=400))
+def test_without_a_need_for_heads_only_the_gain_is_known():
+    whole, empty = np.full(2, -4.0), np.full(2, -2.0)  # heads do harm
+    kept = np.full((len(SHARES), 2), -3.0)
+    found = KeepCurve(SHARES, PUBLISHED, kept, whole, empty, False).scores(equal_weights(2))
+    assert {name for name, own in found.items() if np.isnan(own[0])} == set(found) - {"gain"}
+    assert found["gain"] == pytest.approx(1.0)
 
 
-def test_the_interval_covers_the_mean_of_clustered_questions():
-    """24 questions after 8 prefixes that matter: 95 % of intervals should hold the truth."""
-    rng = np.random.default_rng(0)
-    prefixes = np.repeat(range(8), 3)
-    weights = resampled_weights(prefixes, draws=200)
-    covered = 0
-    for _ in range(300):
-        values = rng.normal(size=8)[prefixes] + rng.normal(size=24)
-        change = bootstrap_change(values.mean(), weights @ values, 8)
-        covered += change.low <= 0 <= change.high
-    assert 0.90 <= covered / 300 <= 0.99
+def test_what_heads_are_needed_for_has_an_interval_over_prefixes():
+    whole, prefixes = np.array([0.3, 0.4, 0.5, 0.6]), (0, 0, 1, 1)
+    zero = np.zeros(4)
+    assert needed_change(whole, zero, range(4)).above is True
+    assert needed_change(whole, zero, prefixes).above is None  # of two prefixes
+    assert needed_change(zero, whole, range(4)).above is False
+    assert needed_change(np.ones(6), np.zeros(6), range(6)).above is None  # no spread to go by
+    assert needed_change(np.ones(6), np.zeros(6), range(6), bounded=True).above is True
+
+
+def test_ratios_do_not_explode_where_a_resample_needs_no_head():
+    """The linearised ratio has the variance that the delta method gives."""
+    rng = np.random.default_rng(1)
+    whole = rng.normal(0.0, 0.3, 24)
+    part = 0.5 * whole + rng.normal(0, 0.1, 24)
+    weights = resampled_weights(range(24))
+    ratio = linear_ratio(part, whole, weights)
+    plain = part.sum() / whole.sum()
+    assert linear_ratio(part, whole, equal_weights(24))[0] == pytest.approx(plain)
+    assert np.abs((weights @ part) / (weights @ whole)).max() > 5 * np.abs(ratio).max()
+    residual = part - plain * whole
+    delta = np.var(residual, ddof=1) / 24 / whole.mean() ** 2
+    assert bootstrap_variance(ratio, 24)[0] == pytest.approx(delta, rel=0.15)

@@ -17,6 +17,13 @@ def test_student_p_is_that_of_a_t_test():
     np.testing.assert_allclose(each, p)
 
 
+def test_student_p_of_greater_means_is_one_sided():
+    samples = np.random.default_rng(0).normal(0, 1, size=(12, 5))
+    p = student_p(samples.mean(0), stats.sem(samples), df=11, greater=True)
+    np.testing.assert_allclose(p, stats.ttest_1samp(samples, 0, alternative="greater").pvalue)
+    assert student_p(np.zeros(1), np.zeros(1), df=11, greater=True) == 1
+
+
 def test_means_that_cannot_be_tested_have_no_p_value():
     p = student_p(np.array([0.0, 1.0, 1.0]), np.array([0.0, 0.0, np.nan]), df=5)
     assert p[0] == 1.0

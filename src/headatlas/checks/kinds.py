@@ -34,9 +34,10 @@ class CheckKind:
 
     `passes` says how often `run` reports, `inputs` what the map was computed from. Results are
     stored as `checks/MAP{suffix}.json`; `version` goes up when the same check would give other
-    numbers. A check that does not sample questions takes all of them, so it is the same every time.
-    `questions` is their usual number. `options` are settings of a check by name, with their usual
-    values; others stand in the suffix.
+    numbers, and `kept_version`, where it has one of its own, when it would measure other things:
+    measurements that are kept are then judged again, not made again. A check that does not sample
+    questions takes all of them, so it is the same every time. `questions` is their usual number.
+    `options` are settings of a check by name, with their usual values; others stand in the suffix.
     """
 
     suits: Callable[[Map], bool]
@@ -45,6 +46,7 @@ class CheckKind:
     passes: Callable[[Map], int]
     suffix: str = ""
     version: int = 1
+    kept_version: int | None = None
     inputs: Callable[[Map], tuple[Any, ...]] = lambda head_map: ()
     samples_questions: bool = True
     questions: int = 64
@@ -88,6 +90,8 @@ CHECKS: dict[str, CheckKind] = {
         check_faithfulness,
         faithfulness_passes,
         suffix=".faithfulness",
+        version=2,
+        kept_version=1,
         questions=24,
         options={"replacement": "mean", "measure": "logprob"},
     ),

@@ -69,8 +69,9 @@ def atlas(
         judged = [
             study.check(one, ABLATED, kind="faithfulness", questions=questions) for one in effects
         ]
+        study.save_figures(*judged)
+        show_report(report)
         board = study.leaderboard()
-        study.save_figures(*judged, board)
-    show_report(report)
-    show_leaderboard(board)
+        show_leaderboard(board)
+        study.save_figures(board)
     finish(study, [*effects, *gates, functions])

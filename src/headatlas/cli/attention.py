@@ -50,7 +50,8 @@ def attention(
     The map has six scores of attention patterns: induction, previous token, duplicate token, first
     token, the target's token in the prompt, and entropy. One of them ranks heads. They describe and
     say nothing of effects: 'headatlas compare' says how far they agree with 'ablate'. P-values are
-    those of a difference from a head that attends evenly to all tokens.
+    those of more attention (of another entropy) than that of a head that attends evenly to all
+    tokens.
 
     \b
     Examples:

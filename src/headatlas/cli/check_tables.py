@@ -72,21 +72,24 @@ def show_masking(result: ha.FunctionCheck) -> None:
 def show_leaderboard(board: ha.Leaderboard) -> None:
     """Print methods and tasks with their scores and costs."""
     say(
-        f"{board.model}, {board.questions} test questions: areas of faithfulness (CPR: high is "
-        "good; CMD: low), and the reliability and cost of every map; *: better than heads shuffled "
-        "within layers"
+        f"{board.model}, {board.questions} test questions, removed heads replaced by "
+        f"{board.replacement}: areas of faithfulness (CPR: high is good; CMD: low), and the "
+        "reliability and cost of every map; *: better than heads shuffled within layers"
     )
-    columns = ("task", "method", "CPR", "95 %", "CMD", "reliability", "passes", "seconds")
+    levels = {row.percent for row in board.rows}
+    interval = min(levels) if len(levels) == 1 else "interval"
+    columns = ("task", "method", "CPR", interval, "CMD", "reliability", "passes", "seconds")
     shown = table(*columns, left=("task", "method"))
     for row in board.rows:
         cpr = row.scores["cpr"]
         star = {score: "*" if row.beats_chance[score] else "" for score in ("cpr", "cmd")}
+        level = "" if len(levels) == 1 else f" ({row.percent})"
         shown.add_row(
             row.task,
             row.method,
-            f"{cpr.mean:.2f}{star['cpr']}",
-            f"{cpr.low:.2f} … {cpr.high:.2f}",
-            f"{row.scores['cmd'].mean:.2f}{star['cmd']}",
+            "" if isnan(cpr.mean) else f"{cpr.mean:.2f}{star['cpr']}",
+            "" if isnan(cpr.low) else f"{cpr.low:.2f} … {cpr.high:.2f}{level}",
+            _known(row.scores["cmd"].mean, ".2f") + star["cmd"],
             _known(row.reliability, ".2f"),
             _known(row.forward_passes, ",.0f"),
             _known(row.seconds, ",.0f"),

@@ -81,8 +81,8 @@ def show_comparison(comparison: ha.Comparison, *, explained: bool = True) -> Non
         title += (
             f" (95 %; within layers), and the share of the {first.top_k} most important heads that "
             "both have (in brackets by chance, with as many in every layer). Ceiling: the "
-            "correlation of maps that differ in noise alone; disattenuated: the correlation "
-            "divided by it"
+            "correlation of maps that differ in independent noise alone (more if they were "
+            "measured on the same questions: then errors agree too); disattenuated: without noise"
         )
     for warning in comparison.warnings:
         say(f"CAUTION: {warning}")
@@ -111,6 +111,8 @@ def show_comparison(comparison: ha.Comparison, *, explained: bool = True) -> Non
             "–" if row.top_k >= row.heads else f"{row.top_overlap:.0%} ({row.top_expected:.0%})",
         )
     stdout.print(shown)
+    for reason in dict.fromkeys(row.unknown for row in comparison.rows if row.unknown):
+        say(f"– is not known: {reason}")
 
 
 def _number(value: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -11,14 +11,20 @@ import xarray as xr
 
 from headatlas.errors import MapError
 from headatlas.maps.comparison import AND, AgreementRow, Comparison
-from headatlas.maps.halves import Halves, halves
+from headatlas.maps.halves import Halves, halves, why_unknown
 from headatlas.maps.importance import importance_of
 from headatlas.maps.labels import distinct_labels, method_label
 from headatlas.stats.agreement import TOP_K, agreement_of, common_heads
-from headatlas.stats.ceiling import UNKNOWN, Ceiling, ceiling_of
+from headatlas.stats.ceiling import UNKNOWN, Ceiling, ceiling_of, reliabilities
 
 if TYPE_CHECKING:
     from headatlas.maps.map import Map
+
+
+SHARED = (
+    "the maps share some questions, but not half by half; make both with the same examples and "
+    "several seeds"
+)
 
 
 def compare_maps(*maps: Map, top_k: int = TOP_K) -> Comparison:
@@ -46,7 +52,10 @@ def compare_maps(*maps: Map, top_k: int = TOP_K) -> Comparison:
 
 def compare_named(labels: Sequence[str], maps: Sequence[Map], *, top_k: int = TOP_K) -> Comparison:
     """Agreement of every pair of several maps, under the given labels."""
-    measured = [_Measured(importance(head_map), halves(head_map)) for head_map in maps]
+    measured = [
+        _Measured(importance(head_map), halves(head_map), why_unknown(head_map))
+        for head_map in maps
+    ]
     names = _common_functions([measurement.values for measurement in measured])
     rows = []
     for function in names:
@@ -104,16 +113,18 @@ def _common_functions(scores: Sequence[xr.DataArray]) -> list[str | None]:
 
 @dataclass(frozen=True)
 class _Measured:
-    """The importance of heads in a map, and in the two halves that it was measured from."""
+    """The importance of heads in a map, and in the two halves that it was measured from, or why
+    there are none."""
 
     values: xr.DataArray
     halves: Halves | None
+    why_unknown: str
 
     def each(self, change: Callable[[xr.DataArray], xr.DataArray]) -> _Measured:
         both = self.halves and self.halves._replace(
             one=change(self.halves.one), other=change(self.halves.other)
         )
-        return _Measured(change(self.values), both)
+        return _Measured(change(self.values), both, self.why_unknown)
 
     def only(self, function: str | None) -> _Measured:
         """One function, where there are functions."""
@@ -122,17 +133,32 @@ class _Measured:
     def ceiling_with(self, other: _Measured) -> Ceiling:
         if self.halves is None or other.halves is None:
             return UNKNOWN
+        mine, theirs = self.halves, other.halves
+        if not mine.aligned_with(theirs):
+            theirs = theirs.exchanged()
         own, others = (
             [half.transpose("layer", "head").to_numpy() for half in (pair.one, pair.other)]
-            for pair in (self.halves, other.halves)
+            for pair in (mine, theirs)
         )
-        return ceiling_of(
-            self.values.to_numpy(),
-            other.values.to_numpy(),
+        first, second, factors = (
             (own[0], own[1]),
             (others[0], others[1]),
-            factors=(self.halves.factor, other.halves.factor),
+            (mine.factor, theirs.factor),
         )
+        shared = not mine.independent_of(theirs)
+        if shared and not mine.aligned_with(theirs):
+            return replace(UNKNOWN, reliability=reliabilities(first, second, factors))
+        values = self.values.to_numpy(), other.values.to_numpy()
+        return ceiling_of(*values, first, second, factors=factors, shared=shared)
+
+    def unknown_with(self, other: _Measured) -> str:
+        """Why the reliability of either map, or their correlation without noise, is not known."""
+        if self.halves is None or other.halves is None:
+            return "; ".join(dict.fromkeys(filter(None, (self.why_unknown, other.why_unknown))))
+        pairs = other.halves, other.halves.exchanged()
+        if self.halves.independent_of(other.halves) or any(map(self.halves.aligned_with, pairs)):
+            return ""
+        return SHARED
 
 
 def _check_same_heads(one: xr.DataArray, other: xr.DataArray) -> None:
@@ -173,6 +199,7 @@ def _row(
         ceiling.high,
         ceiling_within.reliability,
         ceiling_within.disattenuated,
+        x.unknown_with(y),
     )
 
 

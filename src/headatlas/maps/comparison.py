@@ -22,11 +22,14 @@ class AgreementRow:
     share of the `top_k` most important heads that both have, and what chance gives; `top_p` is
     how often chance gives as much.
 
-    `reliability` of the two maps is known where each was measured at least twice (split halves,
-    Spearman and Brown); `ceiling`, the root of their product, is the correlation that maps which
-    agree but for noise would have, and `disattenuated` the correlation divided by it (95 %:
-    `disattenuated_low` … `disattenuated_high`). `within_reliability` and `within_disattenuated` are
-    the same with every layer's mean subtracted. NaN where not known.
+    `reliability` of the two maps, the correlation of each with another map made like it, is known
+    where each was measured at least twice (split halves, Spearman and Brown); `ceiling`, the root
+    of their product, is the correlation that maps which agree but for independent noise would have.
+    `disattenuated` is the correlation without noise (95 %: `disattenuated_low` …
+    `disattenuated_high`): the correlation divided by the ceiling, but across opposite halves of
+    maps that were measured on the same questions. The errors of such maps agree too, so `spearman`
+    can exceed `ceiling`. `within_reliability` and `within_disattenuated` are the same with every
+    layer's mean subtracted. NaN where not known; `unknown` says why.
     """
 
     pair: tuple[str, str]
@@ -48,21 +51,26 @@ class AgreementRow:
     disattenuated_high: float = nan
     within_reliability: tuple[float, float] = (nan, nan)
     within_disattenuated: float = nan
+    unknown: str = ""
 
     @property
     def ceiling(self) -> float:
-        """The largest correlation that the maps' own reliabilities let one expect."""
+        """The largest correlation to expect if the errors of the maps were independent."""
         one, other = self.reliability
         return sqrt(one * other) if one > 0 and other > 0 else nan
 
     def ceiling_text(self) -> str:
-        """The ceiling and what the correlation would be without noise, in words."""
+        """The ceiling and what the correlation would be without noise, or why that is not known."""
         one, other = self.reliability
         if isnan(one) or isnan(other):
-            return "the maps' reliability is not known"
+            return (
+                f"the maps' reliability is not known{f': {self.unknown}' if self.unknown else ''}"
+            )
         known = f"reliabilities {one:.2f} and {other:.2f}"
         if isnan(self.ceiling):
             return f"{known}: too noisy to compare"
+        if self.unknown:
+            return f"{known}, ceiling {self.ceiling:.2f}; without noise not known: {self.unknown}"
         if isnan(self.disattenuated_low):
             return f"{known}, ceiling {self.ceiling:.2f}: too noisy to say more"
         return (

@@ -89,5 +89,9 @@ def _with_measure(importance: Importance, head_map: Map) -> Importance:
     if importance.variable == "effect" and facts.get("method") == "patching":
         label = label.replace("when removed", "when corrupted")
     if facts.get("method") == "attribution":
-        label = f"estimated {label}"
+        steps = int(dict(facts.get("settings", {})).get("steps", 1))
+        if steps > 1:
+            label = f"share of the {label.replace('when removed', 'when all heads are removed')}"
+        else:
+            label = f"estimated {label}"
     return replace(importance, label=label)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +30,20 @@ def method_label(head_map: Map) -> str:
     return f"{method} ({', '.join(words)})" if words else method
 
 
-def evidence(head_map: Map) -> int:
-    """How much a map rests on: the number of examples of all its seeds."""
+def count_of_seeds(head_map: Map, name: str = "examples_used") -> list[float]:
+    """What every seed of a map counted, such as its examples; NaN where it is not known."""
     seeds = int(head_map.data.sizes.get("seed", 1))
-    return seeds * int(head_map.provenance.get("examples_used", 1))
+    if name in head_map.data.coords:
+        return [float(count) for count in head_map.data[name].to_numpy().ravel()]
+    return [float(head_map.provenance.get(name, math.nan))] * seeds
+
+
+def evidence(head_map: Map) -> tuple[float, int]:
+    """How much a map rests on, to compare it with another of its method: the number of examples of
+    all its seeds (not known is less than any), and the number of seeds."""
+    counts = count_of_seeds(head_map)
+    examples = math.fsum(counts)
+    return (-math.inf if math.isnan(examples) else examples), len(counts)
 
 
 def distinct_labels(maps: Sequence[Map]) -> tuple[str, ...]:

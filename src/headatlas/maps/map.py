@@ -253,15 +253,18 @@ def combine(parts: Iterable[Map]) -> Map:
     parts = list(parts)
     if not parts:
         raise MapError("there is nothing to combine: no part of the map was given.")
-    # numbers that stand beside the heads' (losses, groups) are combined like the heads' own
-    beside = [name for name in parts[0].data.coords if name not in parts[0].data.indexes]
+    # numbers that stand beside the heads' (losses, groups) are combined like the heads' own; a part
+    # may have some that the others lack
+    beside = dict.fromkeys(
+        name for part in parts for name in part.data.coords if name not in part.data.indexes
+    )
     whole = parts[0].data.reset_coords()
     for part in parts[1:]:
         _check_overlap(whole, part.data)
         whole = whole.combine_first(part.data.reset_coords())
     own = ("reliability", "stopped") if len(parts) > 1 else ()
     return Map(
-        whole.set_coords(beside).transpose(..., *HEAD_DIMS, missing_dims="ignore"),
+        whole.set_coords(list(beside)).transpose(..., *HEAD_DIMS, missing_dims="ignore"),
         {name: fact for name, fact in parts[0].provenance.items() if name not in own},
     )
 

@@ -12,7 +12,10 @@
 | probing | mean importance over seeds, per function | over seeds | labels shuffled |
 
 Attention weights are above 0 for every head, so their t-test is against what a head would score
-that attends evenly to all tokens. Intervals are Student's, but Wilson's over seeds of scores
+that attends evenly to all tokens, and one-sided: most heads attend less than evenly to most tokens.
+(The entropy may differ from that of even attention either way.) P-values are corrected for all
+heads, also for those that `Knockout` did not remove alone and has no p-value for: which heads it
+removes depends on the same measurements. Intervals are Student's, but Wilson's over seeds of scores
 between 0 and 1. "Consistency over seeds" shuffles the heads within every seed and layer: what a
 head's mean over seeds has above the mean of its layer must exceed the largest such excess of any
 shuffled head.
@@ -69,6 +72,9 @@ def ranking_of(head_map: Map) -> Ranking:
         count = values.sizes["function"]
         within = importance.variable == "importance"
         correction += " within each function" if within else f" × {count} functions"
+    if f"{importance.variable}_even" in head_map.data.coords:
+        sides = "one" if _tests_greater(importance) else "two"
+        correction += f"; {sides}-sided, against attending evenly to all tokens"
     return Ranking(importance.label, correction, importance.advice)
 
 
@@ -125,7 +131,9 @@ def _effects(head_map: Map, threshold: float) -> pd.DataFrame:
     importance = importance_of(head_map)
     tables = [_effects_of(head_map.data, name, importance) for name in functions]
     rows = pd.concat(tables, ignore_index=True)
-    rows["p"] = holm(rows["p"].to_numpy())
+    tested = rows["p"].notna()
+    # heads that were not tested count too: which ones were may depend on the same numbers
+    rows["p"] = np.where(tested, holm(rows["p"].fillna(1.0).to_numpy()), np.nan)
     return rows
 
 
@@ -143,7 +151,8 @@ def _effects_of(data: xr.Dataset, function: str | None, importance: Importance) 
         within = (own[f"{name}_se"] ** 2).mean("seed")
         between = between_seeds(effect)
         seeds = effect.count("seed")
-        questions = int(own.coords.get(f"{name}_questions", own["questions"]).min())
+        counts = own.coords.get(f"{name}_questions", own["questions"])
+        questions = int(counts.fillna(own["questions"]).min())  # missing where all have it
         se = _at((within + between) ** 0.5, table)
         df = welch_df(
             [(_at(within, table), questions - 1), (_at(between, table), _at(seeds, table) - 1)]
@@ -152,7 +161,8 @@ def _effects_of(data: xr.Dataset, function: str | None, importance: Importance) 
     table["low"], table["high"] = table["score"] - half_width, table["score"] + half_width
     # what a head scores by chance, where that is not 0
     chance = float(own[f"{name}_even"].mean()) if f"{name}_even" in own.coords else 0.0
-    table["p"] = student_p(table["score"].to_numpy() - chance, se, df)
+    greater = _tests_greater(importance)
+    table["p"] = student_p(table["score"].to_numpy() - chance, se, df, greater=greater)
     table[name], table[f"{name}_se"] = sign * table["score"], se
     table["seeds"] = _at(effect.count("seed"), table)
     for words in (name for name in WORDS if name in own.coords):
@@ -162,6 +172,11 @@ def _effects_of(data: xr.Dataset, function: str | None, importance: Importance) 
     if function is not None:
         table["function"] = function
     return table
+
+
+def _tests_greater(importance: Importance) -> bool:
+    """Whether only heads above chance count: those that attend to something more than evenly."""
+    return importance.variable in ATTENTION and importance.variable != "entropy"
 
 
 def _most_seeds(words: xr.DataArray, layer: int, head: int) -> str:

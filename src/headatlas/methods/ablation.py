@@ -13,7 +13,12 @@ from headatlas.methods.heads import as_heads, measured_without, parts_by_layer, 
 from headatlas.methods.measures import Measured, check_measure
 from headatlas.methods.method import Inputs, Part, Report, verified_coordinates
 from headatlas.methods.positions import check_positions, chosen_positions
-from headatlas.methods.replacement import REMOVALS, check_replacement, removal_plan
+from headatlas.methods.replacement import (
+    REMOVALS,
+    check_replacement,
+    removal_plan,
+    replacement_passes,
+)
 from headatlas.tasks import Example, Task
 
 if TYPE_CHECKING:
@@ -73,19 +78,14 @@ class Ablation(ExampleMethod):
         return len(part["heads"])
 
     def forward_passes(self, model: Model, examples: int) -> float:
-        return examples * sweep_passes(model, self.heads)
+        passes = examples * sweep_passes(model, self.heads)
+        return passes + replacement_passes(self.replacement, examples)
 
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         task = task.for_tokenizer(model.tokenizer)
-        examples = self.sample(task, 0)
-        measured = Measured.of(model, task, examples, self.measure)
-        chosen_positions(model, task, measured, self.positions)  # raises if there are none
-        remarks = measured.remarks()
-        if seeds > 1 and self.replacement == "zero" and examples == self.sample(task, 1):
-            remarks.append(
-                "all seeds give the same map: the task has no more test questions to sample"
-            )
-        return remarks
+        measured = Measured.of(model, task, self.sample(task, 0), self.measure)
+        measured, _ = chosen_positions(model, task, measured, self.positions)
+        return measured.remarks() + self.seed_remarks(task, seeds)
 
     def sample(self, task: Task, seed: int) -> list[Example]:
         if self.by_function:
@@ -107,7 +107,7 @@ class Ablation(ExampleMethod):
         parts = [part] if part is not None else self.parts(model.spec)
         task = task.for_tokenizer(model.tokenizer)
         measured = Measured.of(model, task, self.sample(task, seed), self.measure)
-        positions = chosen_positions(model, task, measured, self.positions)
+        measured, positions = chosen_positions(model, task, measured, self.positions)
         plan = removal_plan(model, task, measured, self.replacement, seed, positions)
         sweep = model.sweep(plan)
         plain = measured.values(sweep.plain).cpu().double()  # example

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from headatlas.models.tokens import Tokens, common_prefix
+
+ALIGNMENTS = 1024
+"""Pairs of rows whose alignment is kept: every layer of a map asks for the same again."""
 
 Aligned = tuple[tuple[int, ...], ...]
 """For every row and every position of its input, a position of the other row's input."""
@@ -38,6 +42,13 @@ def _shared(rows: Sequence[Tokens]) -> int:
     return min(common_prefix([row.ids for row in rows]), min(row.target_start for row in rows) - 1)
 
 
+def align_at_target(row: Tokens, other: Tokens) -> tuple[int, ...]:
+    """Align two rows by where their targets begin: enough where only the ends are compared."""
+    shift = other.target_start - row.target_start
+    return tuple(min(max(position + shift, 0), len(other) - 2) for position in range(len(row) - 1))
+
+
+@lru_cache(maxsize=ALIGNMENTS)
 def align_by_tokens(row: Tokens, other: Tokens) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Align a row with a changed version of it, and list the positions of its prompt that differ.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from headatlas.errors import HeadAtlasError, TaskError
+from headatlas.maps.importance import ATTENTION
 from headatlas.methods.effects import Effects
 from headatlas.methods.example_method import ExampleMethod
 from headatlas.methods.measures import Measured
@@ -24,14 +25,9 @@ if TYPE_CHECKING:
     from headatlas.models.model import Model
     from headatlas.stats.arrays import FloatArray
 
-SCORES = (
-    "induction",
-    "previous_token",
-    "duplicate_token",
-    "first_token",
-    "target_token",
-    "entropy",
-)
+SCORES = tuple(ATTENTION)
+"""What can rank heads."""
+
 FEWEST = 2
 """Examples that the score which ranks heads needs at least."""
 
@@ -56,7 +52,9 @@ class Attention(ExampleMethod):
     `ioi` attention to the indirect object; `entropy` is that of the weights, in nats. The table in
     `methods.patterns` says which positions count in each.
 
-    `score` names the one that ranks heads, the largest first; the others stand beside it.
+    `score` names the one that ranks heads, the largest first; the others stand beside it. On
+    prompts with demonstrations most tokens that occur earlier belong to their common template
+    ("Q:", "A:"), so `induction` is mostly attention to it: to name heads, use the task `induction`.
     These numbers describe and say nothing of effects: compare them with `Ablation`. Examples
     without a position that counts are left out of a variable; the map's provenance counts the
     others in `examples_of`. Weights are those of the model's own eager attention, whatever
@@ -88,7 +86,7 @@ class Attention(ExampleMethod):
         task = task.for_tokenizer(model.tokenizer)
         measured = Measured.of(model, task, self.sample(task, 0), "logprob")
         patterns = self._patterns(task, measured)
-        remarks = measured.remarks()
+        remarks = measured.remarks() + self.seed_remarks(task, seeds)
         for variable in patterns[0]:
             count = sum(own[variable].exists for own in patterns)
             if count < len(patterns):

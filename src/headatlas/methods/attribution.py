@@ -19,6 +19,7 @@ from headatlas.methods.path_integral import FIRST_POINTS, PathIntegral
 from headatlas.methods.replacement import (
     REMOVALS,
     check_replacement,
+    replacement_passes,
     replacement_vectors,
     resampled,
 )
@@ -53,8 +54,12 @@ class Attribution(ExampleMethod):
     integrated gradients (Sundararajan et al. 2017), whose effects sum to y(all heads at the
     baseline) − y(model). Half-open gates make this path uneven, elsewhere in every example, so each
     example has points of its own: at most `steps`, fewer where the gradients explain y sooner (see
-    `PathIntegral`). What they leave unexplained is the `unexplained_share` of the map, often large
-    with the replacement `zero`; `forward_passes` is what a seed took.
+    `PathIntegral`). They are shares of the effect of removing all heads, and do not estimate what
+    removing a single one does: a head that only matters once others are gone has its share, too.
+    What they leave unexplained, often much with the replacement `zero`, is the map's
+    `unexplained_share` of the mean effect of removing all heads, in which errors on examples may
+    cancel, and `unexplained_by_example`, the mean size of an example's error as a share of the mean
+    size of its effect, in which they do not. `forward_passes` is what a seed took.
 
     `Attribution()` is the gradient, `Attribution.integrated()` are integrated gradients.
     `effect` and its standard error over questions are as in `Ablation`.
@@ -96,11 +101,12 @@ class Attribution(ExampleMethod):
         return self.steps
 
     def forward_passes(self, model: Model, examples: int) -> float:
-        return 2.0 * examples * self.steps
+        return 2.0 * examples * self.steps + replacement_passes(self.replacement, examples)
 
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         task = task.for_tokenizer(model.tokenizer)
-        return Measured.of(model, task, self.sample(task, 0), self.measure).remarks()
+        measured = Measured.of(model, task, self.sample(task, 0), self.measure)
+        return measured.remarks() + self.seed_remarks(task, seeds)
 
     def run(
         self,
@@ -121,7 +127,7 @@ class Attribution(ExampleMethod):
         portions = list(_portions(measured))
         progress = _Progress(report, seed, self.steps, len(portions))
         facts: dict[str, Any] = dict(measured.facts())
-        differences, points = [], 0
+        differences, errors, points = [], [], 0
         for chosen in portions:
             portion = _Portion(model, measured, chosen, baseline)
             if self.steps == 1:
@@ -131,13 +137,21 @@ class Attribution(ExampleMethod):
             paths = portion.integrate(self.steps, progress)
             gradients[chosen] = [path.integral() for path in paths]
             differences += [path.difference for path in paths]
-            points += sum(map(len, paths))
+            errors += [abs(float(np.nansum(path.integral())) - path.difference) for path in paths]
+            # a point takes a pass of every row of its example
+            points += sum(
+                len(path) * measured.owner.count(i) for i, path in zip(chosen, paths, strict=True)
+            )
         if self.steps > 1:
             wanted = sum(differences)
             share = abs(float(np.nansum(gradients)) / wanted - 1) if wanted else math.nan
             facts["unexplained_share"] = share if wanted else None
             coordinates["unexplained_share"] = (("seed",), [share])
-            coordinates["forward_passes"] = (("seed",), [2.0 * points])
+            size = float(np.abs(differences).sum())
+            by_example = sum(errors) / size if size else math.nan
+            coordinates["unexplained_by_example"] = (("seed",), [by_example])
+            read = replacement_passes(self.replacement, len(measured.examples))
+            coordinates["forward_passes"] = (("seed",), [2.0 * points + read])
         exists = np.zeros(gradients.shape[1:], dtype=bool)
         exists[tuple(np.array(model.spec.heads()).T)] = True
         effects = Effects(model.spec, measured.examples, keep_examples=self.keep_examples)

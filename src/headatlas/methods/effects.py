@@ -22,10 +22,10 @@ class Effects:
     """Effects of heads on examples, collected head by head.
 
     A variable such as `effect` is the mean over examples; with it come `effect_se`, its standard
-    error over questions, `effect_half`, the means over every other question, from which the map's
-    reliability is estimated, and with `keep_examples` also `effect_example`. With `by_function`,
-    every cognitive function that examples need has means of its own. Examples that a variable does
-    not exist for are left out of it; `effect_questions` then counts the questions behind it.
+    error over questions, `effect_half`, the means over every other question, and with
+    `keep_examples` also `effect_example`. With `by_function`, every cognitive function that
+    examples need has means of its own. Examples that a variable does not exist for are left out of
+    it; `effect_questions` then counts the questions behind it.
     """
 
     def __init__(
@@ -71,7 +71,8 @@ class Effects:
         """The effects of all heads on all examples: example × layer × head.
 
         `present` says which examples the variable exists for; without it, all. Where effects were
-        not `measured` but estimated, no standard error is given.
+        not `measured` but estimated, no standard error and no halves are given: estimates of all
+        examples come from the same removals, so their noise is common to them.
         """
         self._values[variable] = values
         if measured is not None:
@@ -105,7 +106,9 @@ class Effects:
             if self._by_function:
                 mean, error, halves = mean[:, None], error[:, None], halves[:, :, None]
             if name in self._measured:
-                error = np.where(self._measured[name], error, np.nan)
+                error, halves = (
+                    np.where(self._measured[name], own, np.nan) for own in (error, halves)
+                )
             variables[name] = (dims, mean)
             variables[f"{name}_se"] = (dims, error)
             variables[f"{name}_half"] = (("half", *dims), halves)
@@ -133,10 +136,12 @@ class Effects:
         return values.mean(0), error, halves
 
     def coordinates(self) -> dict[str, Any]:
-        """How many questions there are, and the names of the functions."""
+        """How many questions there are, which ones where examples are kept, and the functions."""
         kept: dict[str, Any] = {}
         if self._keep_examples:
             kept["example"] = np.arange(len(self._examples))
+            questions = [[example.question for example in self._examples]]
+            kept["example_question"] = (("seed", "example"), np.array(questions, dtype=object))
         if self._by_function:
             kept["function"] = list(self._groups)
         kept["questions"] = self._question_counts(self._groups.values())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from headatlas.errors import HeadAtlasError
 from headatlas.maps import Map
+from headatlas.methods.measures import COMPARED
 from headatlas.methods.method import Method, provenance
 from headatlas.tasks import Example, Task
 from headatlas.tasks.splits import check_split
@@ -51,6 +52,20 @@ class ExampleMethod(Method[Task]):
     def sample(self, task: Task, seed: int) -> list[Example]:
         """The examples that a seed draws, as prompts."""
         return task.prompts(self.split_of(task), seed, self.examples)
+
+    def seed_remarks(self, task: Task, seeds: int) -> list[str]:
+        """What the user should know of several seeds of a task."""
+        by_chance = getattr(self, "replacement", "zero") != "zero"
+        if seeds < 2 or by_chance or self.sample(task, 0) != self.sample(task, 1):
+            return []
+        return [
+            f"all seeds give the same map: the task has no more {self.split_of(task)} questions to "
+            "sample"
+        ]
+
+    def takes_rows(self) -> bool:
+        """Whether every answer that an example is compared with takes passes of its own."""
+        return getattr(self, "measure", None) in COMPARED
 
     def map_of(
         self,

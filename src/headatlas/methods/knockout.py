@@ -15,7 +15,12 @@ from headatlas.methods.example_method import ExampleMethod
 from headatlas.methods.heads import closed_gates
 from headatlas.methods.measures import Measured, check_measure
 from headatlas.methods.method import Inputs, Part, Report, verified_coordinates
-from headatlas.methods.replacement import REMOVALS, check_replacement, removal_plan
+from headatlas.methods.replacement import (
+    REMOVALS,
+    check_replacement,
+    removal_plan,
+    replacement_passes,
+)
 from headatlas.methods.sparse_search import Evaluate, SparseSearch
 from headatlas.stats.arrays import FloatArray
 from headatlas.tasks import Task
@@ -42,7 +47,8 @@ class Knockout(ExampleMethod):
     exact where `alone` is 1, as in `Ablation`, and an estimate elsewhere; of heads that stand in
     for each other it is the change by the head's removal beside other removed ones, where `alone`
     is 2. `evaluations` is a third of the number of heads unless given, and at least 48. Estimates
-    have no standard error.
+    have no standard error, and how reliable a map is only several seeds tell. P-values are
+    corrected for all heads, also those that were not removed alone.
 
     >>> Knockout(evaluations=90).settings()["evaluations"]
     90
@@ -53,7 +59,7 @@ class Knockout(ExampleMethod):
     measure: str = "logprob"
 
     name: ClassVar[str] = "knockout"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     variable: ClassVar[str] = "effect"
 
     def __post_init__(self) -> None:
@@ -76,7 +82,8 @@ class Knockout(ExampleMethod):
         return int(part["evaluations"])
 
     def forward_passes(self, model: Model, examples: int) -> float:
-        return float(examples * (1 + self.evaluations_of(model.spec)))
+        passes = examples * (1 + self.evaluations_of(model.spec))
+        return float(passes + replacement_passes(self.replacement, examples))
 
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         task = task.for_tokenizer(model.tokenizer)

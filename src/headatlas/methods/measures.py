@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 MEASURES = ("logprob", "difference", "probability", "accuracy")
 
+COMPARED = ("difference", "accuracy")
+"""Measures that compare the target with other answers, each a row of its own."""
+
 
 def check_measure(name: str, *, differentiable: bool = False) -> None:
     """Raise unless there is a measure of that name, and one with a gradient if that is needed."""
@@ -37,12 +40,16 @@ def check_measure(name: str, *, differentiable: bool = False) -> None:
         raise HeadAtlasError("accuracy has no gradient: use logprob, difference or probability.")
 
 
+UNCHANGED = "examples have no position that corruption changes"
+
+
 @dataclass(frozen=True)
 class Measured:
     """Examples with the rows that a measure needs of each: its target first, then other answers.
 
     `owner` is the number of the example that a row belongs to. `left_out` counts examples that do
-    not fit the model's context, `without_others` those with nothing to compare the target with.
+    not fit the model's context, `without_others` those with nothing to compare the target with,
+    `unchanged` those whose prompt has no token that the corruption changes.
     """
 
     measure: str
@@ -51,6 +58,7 @@ class Measured:
     owner: tuple[int, ...]
     left_out: int
     without_others: int
+    unchanged: int = 0
 
     @classmethod
     def of(
@@ -102,7 +110,7 @@ class Measured:
 
     def remarks(self) -> list[str]:
         """What the user should know of the examples."""
-        number = len(self.examples) + self.left_out + self.without_others
+        number = len(self.examples) + self.left_out + self.without_others + self.unchanged
         remarks = []
         if self.left_out:
             remarks.append(f"{self.left_out} of {number} examples are too long and are left out")
@@ -111,13 +119,17 @@ class Measured:
                 f"{self.without_others} of {number} examples have no other answer to compare with "
                 "and are left out"
             )
+        if self.unchanged:
+            remarks.append(f"{self.unchanged} of {number} {UNCHANGED} and are left out")
         return remarks
 
     def facts(self) -> dict[str, int]:
         """How many examples a map was measured on."""
         facts = {"examples_used": len(self.examples), "examples_too_long": self.left_out}
         without = {"examples_without_others": self.without_others} if self.without_others else {}
-        return facts | without
+        without |= {"examples_unchanged": self.unchanged} if self.unchanged else {}
+        rows = {"rows_used": len(self.rows)} if self.measure in COMPARED else {}
+        return facts | without | rows
 
     def select(self, examples: Sequence[int]) -> Measured:
         """Some of the examples, by number."""
@@ -130,7 +142,20 @@ class Measured:
             tuple(place[self.owner[i]] for i in kept),
             self.left_out,
             self.without_others,
+            self.unchanged,
         )
+
+    def only_changed(self, task: Task, changed: Sequence[bool]) -> Measured:
+        """The examples whose corruption changes anything; raises if there are fewer than two."""
+        kept = [number for number, is_changed in enumerate(changed) if is_changed]
+        if len(kept) < 2:
+            raise TaskError(
+                f"{len(changed) - len(kept)} of {len(changed)} {UNCHANGED}, but a map of effects "
+                "needs at least 2 that have one: use other positions, or give the task "
+                f"'{task.name}' other corrupted prompts."
+            )
+        unchanged = self.unchanged + len(changed) - len(kept)
+        return replace(self.select(kept), unchanged=unchanged)
 
     def values(self, scores: TargetScores) -> Tensor:
         """The measure of every example, from the scores of its rows: … × example."""

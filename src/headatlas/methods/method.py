@@ -66,7 +66,9 @@ class Method(Protocol[Subject]):
     def forward_passes(self, model: Model, examples: int) -> float:
         """Forward passes of one example that a seed takes on a number of examples; NaN if unknown.
 
-        A pass with gradient counts as two, one that begins in the middle by the layers that it has.
+        Those that read what replaces heads count too (the mean over fewer training examples, if the
+        task has fewer). Where answers are compared, every answer of an example counts as one. A
+        pass with gradient counts as two, one that begins in the middle by the layers that it has.
         Where it depends on the numbers this is the most; the map's `forward_passes` counts.
         """
         return math.nan

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from headatlas.errors import HeadAtlasError, TaskError
-from headatlas.methods.alignment import align_by_tokens
+from headatlas.methods.alignment import align_at_target, align_by_tokens
 from headatlas.methods.effects import Effects
 from headatlas.methods.example_method import ExampleMethod
 from headatlas.methods.heads import as_heads, measured_without, parts_by_layer, sweep_passes
 from headatlas.methods.measures import Measured, check_measure, endings_of
 from headatlas.methods.method import Inputs, Part, Report, verified_coordinates
-from headatlas.methods.positions import Positions, check_positions, predicting_positions
+from headatlas.methods.positions import check_positions, predicting_positions
 from headatlas.models.run.sweep import Source, SweepPlan
 from headatlas.tasks import Example, Task
 
@@ -36,7 +36,9 @@ class Patching(ExampleMethod):
     run) − y(clean): negative where the task needs what the head carries (noising). y is the
     `measure` of the clean target. Outputs are patched at the `last` position of the prompt, where
     the target is predicted, at all `positions`, or at those that were `changed`: the subject of a
-    question, or the answers of shuffled demonstrations. Standard errors are over questions.
+    question, or the answers of shuffled demonstrations. Standard errors are over questions. (Todd
+    et al. put in a head's mean over clean prompts and measure the target's probability; here it is
+    the clean run of the same question, and log P unless the `measure` says otherwise.)
 
     >>> Patching(direction="noise").settings()["positions"]
     'last'
@@ -74,7 +76,7 @@ class Patching(ExampleMethod):
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         task = task.for_tokenizer(model.tokenizer)
         pairs = _Pairs.of(model, task, self.sample(task, 0), self.measure)
-        return pairs.remarks()
+        return pairs.with_positions(task, self.positions).remarks() + self.seed_remarks(task, seeds)
 
     def run(
         self,
@@ -92,6 +94,7 @@ class Patching(ExampleMethod):
         heads = [(layer, head) for piece in parts for layer, head in piece["heads"]]
         task = task.for_tokenizer(model.tokenizer)
         pairs = _Pairs.of(model, task, self.sample(task, seed), self.measure)
+        pairs = pairs.with_positions(task, self.positions)
         effects = Effects(model.spec, pairs.clean.examples, keep_examples=self.keep_examples)
         facts = pairs.facts()
         for variable in self._variables():
@@ -142,11 +145,30 @@ class _Pairs:
             len(pairs) - len(fitting) + clean.left_out,
         )
 
+    def with_positions(self, task: Task, positions: str) -> _Pairs:
+        """The pairs that differ, and where only changed positions are patched those that have some
+        in both prompts."""
+        rows = zip(self.clean.rows, self.corrupted.rows, self.clean.owner, strict=True)
+        differs = [False] * len(self.clean.examples)
+        for row, other, number in rows:
+            if positions == "changed":
+                ways = (row, other), (other, row)
+                differs[number] |= all(align_by_tokens(*way)[1] for way in ways)
+            else:
+                differs[number] |= row != other
+        if all(differs):
+            return self
+        clean, corrupted = (
+            measured.only_changed(task, differs) for measured in (self.clean, self.corrupted)
+        )
+        return replace(self, clean=clean, corrupted=corrupted)
+
     def remarks(self) -> list[str]:
         counts = {
             "have no corrupted prompt": self.without_corrupted,
             "are too long": self.too_long,
             "have no other answer to compare with": self.clean.without_others,
+            "have no position that corruption changes": self.clean.unchanged,
         }
         return [
             f"{count} of {self.examples} examples {why} and are left out"
@@ -167,12 +189,12 @@ def _fits(model: Model, example: Example, measure: str) -> bool:
 
 def _plan(rows: tuple[Tokens, ...], sources: tuple[Tokens, ...], positions: str) -> SweepPlan:
     """Rows whose closed heads get the outputs of their sources."""
-    aligned = [align_by_tokens(row, other) for row, other in zip(rows, sources, strict=True)]
-    where: Positions | None = None
+    pairs = list(zip(rows, sources, strict=True))
     if positions == "last":
-        where = predicting_positions(rows)
-    elif positions == "changed":
-        where = tuple(changed for _, changed in aligned)
+        last = tuple(align_at_target(row, other) for row, other in pairs)
+        return SweepPlan(rows, source=Source(sources, last), positions=predicting_positions(rows))
+    aligned = [align_by_tokens(row, other) for row, other in pairs]
+    where = tuple(changed for _, changed in aligned) if positions == "changed" else None
     return SweepPlan(
         rows, source=Source(sources, tuple(places for places, _ in aligned)), positions=where
     )

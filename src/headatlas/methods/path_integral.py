@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from headatlas.maps.completeness import MAX_UNEXPLAINED
 from headatlas.stats.arrays import FloatArray
 
 FIRST_POINTS = 5
 """Points that are evenly spaced, the ends of the path among them; the others follow the measure."""
 
-TOLERANCE = 0.02
+TOLERANCE = MAX_UNEXPLAINED
 """Share of the difference that intervals may leave unexplained together, each counted by its size:
 what they leave with opposite signs does not cancel."""
 

@@ -34,12 +34,14 @@ def predicting_positions(rows: Sequence[Tokens]) -> Positions:
     return tuple(tuple(range(row.target_start - 1, len(row) - 1)) for row in rows)
 
 
-def chosen_positions(model: Model, task: Task, measured: Measured, name: str) -> Positions | None:
-    """The positions of every row; `None` for all."""
+def chosen_positions(
+    model: Model, task: Task, measured: Measured, name: str
+) -> tuple[Measured, Positions | None]:
+    """The examples that have such positions, and those of every row; `None` for all."""
     if name == "all":
-        return None
+        return measured, None
     if name == "last":
-        return predicting_positions(measured.rows)
+        return measured, predicting_positions(measured.rows)
     positions = []
     for row, number in zip(measured.rows, measured.owner, strict=True):
         example = measured.examples[number]
@@ -50,4 +52,10 @@ def chosen_positions(model: Model, task: Task, measured: Measured, name: str) ->
             )
         other = model.encode(example.corrupted, example.target)
         positions.append(align_by_tokens(row, other)[1])
-    return tuple(positions)
+    changed = [False] * len(measured.examples)
+    for own, number in zip(positions, measured.owner, strict=True):
+        changed[number] |= bool(own)
+    kept = [own for own, number in zip(positions, measured.owner, strict=True) if changed[number]]
+    if not all(changed):
+        measured = measured.only_changed(task, changed)
+    return measured, tuple(kept)

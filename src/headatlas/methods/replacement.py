@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from headatlas.errors import HeadAtlasError
+from headatlas.errors import HeadAtlasError, TaskError
 from headatlas.methods.alignment import align_at_ends
 from headatlas.methods.encoding import encode_examples
 from headatlas.models.run.mean_output import MEAN_EXAMPLES, mean_outputs
@@ -55,6 +55,15 @@ _MEANS: WeakKeyDictionary[Model, dict[tuple[str, int], Tensor]] = WeakKeyDiction
 """Mean outputs by task and seed: every part of a map uses the same."""
 
 
+def replacement_passes(name: str, examples: int) -> int:
+    """Forward passes that read what replaces heads; at most, for the mean.
+
+    >>> replacement_passes("mean", 32), replacement_passes("resample", 32)
+    (64, 32)
+    """
+    return {"mean": MEAN_EXAMPLES, "resample": examples}.get(name, 0)
+
+
 def resampled(model: Model, task: Task, measured: Measured, seed: int) -> Source:
     """For every example, a training example of another question whose head outputs replace its own.
 
@@ -69,8 +78,14 @@ def resampled(model: Model, task: Task, measured: Measured, seed: int) -> Source
     sources = []
     for number, example in enumerate(measured.examples):
         turned = [others[(number + k) % len(others)] for k in range(len(others))]
-        different = (row for other, row in turned if other.question != example.question)
-        sources.append(next(different, turned[0][1]))
+        different = [row for other, row in turned if other.question != example.question]
+        if not different:
+            raise TaskError(
+                f"the train questions drawn from '{task.name}' are all the same as a measured one, "
+                "so there is no other to resample from: use more examples, or the replacement zero "
+                "or mean."
+            )
+        sources.append(different[0])
     chosen = tuple(sources[owner] for owner in measured.owner)
     return Source(chosen, align_at_ends(measured.rows, chosen))
 

@@ -72,11 +72,15 @@ class Writes(ExampleMethod):
     def forward_passes(self, model: Model, examples: int) -> float:
         return float(examples)
 
+    def takes_rows(self) -> bool:
+        """One pass tells all answers' first tokens."""
+        return False
+
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         DirectPaths(model)  # raises if there are none
         task = task.for_tokenizer(model.tokenizer)
         measured = self._measured(model, task, 0)
-        remarks = measured.remarks()
+        remarks = measured.remarks() + self.seed_remarks(task, seeds)
         targets = [measured.rows[row].target for row in measured.target_rows]
         if longer := sum(len(target) > 1 for target in targets):
             remarks.append(

@@ -33,7 +33,7 @@ def faithfulness(checks: Sequence[Faithfulness]) -> Figure:
 
     0 is the model with every head replaced, 1 the whole model. Bars are intervals over questions
     and prompts. The grey band reaches from the lowest to the highest order shuffled within layers,
-    of all maps of the row.
+    of all maps of the row. There is no line where the model is not shown to need its heads.
     """
     rows: dict[tuple[str, ...], list[Faithfulness]] = {}
     for check in checks:
@@ -84,6 +84,7 @@ def _draw_curve(panel: Axes, curve: RemovalCurve, colour: str) -> None:
     panel.set_xscale("log")
     panel.set_xticks(list(TICKS), labels=list(TICKS.values()))
     panel.minorticks_off()
-    low, high = float(np.nanmin(values[0])), float(np.nanmax(values[0]))
+    finite = values[0][np.isfinite(values[0])]
+    low, high = finite.min(initial=LOWEST), finite.max(initial=HIGHEST)
     known = panel.get_ylim() if len(panel.lines) > 3 else (LOWEST, HIGHEST)
     panel.set_ylim(min(known[0], max(low, -2.0) - 0.1), max(known[1], min(high, 3.0) + 0.1))

@@ -29,8 +29,9 @@ PANELS = {
 def leaderboard(boards: Sequence[Leaderboard]) -> Figure:
     """Scores of every method (rows) on every task (columns), for the three uses of a map.
 
-    Darker is better within a task. Bold: beats orders shuffled within layers, and no map of the
-    task is shown to be better.
+    Darker is better within a task. Bold: finds what is wanted, beats orders shuffled within layers,
+    and no map of the task is shown to be better. Empty where the model is not shown to need its
+    heads.
     """
     (board,) = boards
     size = (0.62 * max(2, len(board.tasks)), 0.24 * max(2, len(board.methods)))
@@ -57,15 +58,16 @@ def _draw(panel: Axes, board: Leaderboard, score: str) -> None:
             score
         ].mean
     good = values if HIGHER_IS_BETTER[score] else -values
-    low, high = np.nanmin(good, axis=0), np.nanmax(good, axis=0)
-    shade = (good - low) / np.where(high > low, high - low, 1.0)
+    low = np.where(np.isnan(good), np.inf, good).min(0)
+    high = np.where(np.isnan(good), -np.inf, good).max(0)
+    shade = (good - low) / np.where(high > low, high - low, 1.0)  # NaN stays empty
     panel.imshow(shade, cmap="Blues", vmin=0, vmax=1.6, aspect="auto")
     for row in board.rows:
         place = board.methods.index(row.method), board.tasks.index(row.task)
         panel.text(
             place[1],
             place[0],
-            f"{values[place]:.2f}",
+            "" if np.isnan(values[place]) else f"{values[place]:.2f}",
             ha="center",
             va="center",
             fontsize=6.5,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headatlas.maps import Map, combine
 from headatlas.maps.map import HEAD_DIMS
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from headatlas.runs.engine import Outcome
     from headatlas.runs.store import Store
     from headatlas.runs.unit import Unit
@@ -21,7 +24,8 @@ def assemble(
 
     Finished seeds beyond the requested ones stay in the map if they have all its heads, and so do
     other heads: a map never loses what was computed. Facts on which the units agree are the map's
-    own; `facts` are added to them. A map says if it is unfinished, and which seeds diverged.
+    own; `facts` are added to them. Counts of examples that differ between seeds become coordinates
+    of the same name, a number per seed. A map says if it is unfinished, and which seeds diverged.
     """
     parts = [outcome.maps[unit.key] for unit in units if unit.key in outcome.maps]
     others = store.others(units[0].group, units)
@@ -42,7 +46,7 @@ def assemble(
     }
     seeds = sorted({int(part.provenance["seed"]) for part in parts})
     return Map(
-        whole.data,
+        whole.data.assign_coords(_counts_by_seed(parts, shared, whole.data)),
         {
             **shared,
             **facts,
@@ -51,6 +55,29 @@ def assemble(
             **_diverged(units, outcome),
         },
     )
+
+
+def _counts_by_seed(
+    parts: Sequence[Map], shared: Mapping[str, Any], data: xr.Dataset
+) -> dict[str, tuple[str, list[float]]]:
+    """Counts that the seeds of a map do not agree on; NaN for a seed that does not say.
+
+    Counts by variable, `examples_of`, become one per variable: `examples_of_induction`.
+    """
+    counts: dict[str, dict[int, float]] = {}
+    for part in parts:
+        for name, count in part.provenance.items():
+            if name in shared or not name.startswith(("examples_", "rows_")):
+                continue
+            own = count if isinstance(count, dict) else {"": count}
+            for variable, number in own.items():
+                key = f"{name}_{variable}" if variable else name
+                counts.setdefault(key, {})[int(part.provenance["seed"])] = float(number)
+    seeds = [int(seed) for seed in data["seed"].to_numpy()]
+    return {
+        name: ("seed", [of_seeds.get(seed, math.nan) for seed in seeds])
+        for name, of_seeds in counts.items()
+    }
 
 
 def _by_seed(parts: Sequence[Map]) -> list[Map]:

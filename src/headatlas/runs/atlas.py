@@ -223,9 +223,13 @@ class Atlas:
         """Which map to trust for which use: all maps whose faithfulness was checked.
 
         `options` are those of the check. Where the folder holds maps of several models, it is that
-        of the model with most.
+        of the model with most; see `leaderboards`.
         """
-        return judging.leaderboard(self, options)
+        return self.leaderboards(**options)[0]
+
+    def leaderboards(self, **options: str | None) -> list[Leaderboard]:
+        """The leaderboard of every model, that with most maps first."""
+        return judging.leaderboards(self, options)
 
     def specificity(
         self,

@@ -93,7 +93,7 @@ def run_check(
         "model_hash": model.fingerprint,
         "task_hash": task.hash,
         "questions": questions,
-        "version": check.version,
+        "version": check.kept_version or check.version,
     } | dict(check.options)
     store.open()
     inputs = input_maps(model, task, check.inputs(head_map), store, progress)

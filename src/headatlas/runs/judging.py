@@ -9,7 +9,7 @@ from headatlas.errors import HeadAtlasError
 from headatlas.maps import compare_maps, mediation_of
 from headatlas.maps.functions import is_probing
 from headatlas.runs import causes, checking, comparing
-from headatlas.runs.leaderboard import stored_leaderboard
+from headatlas.runs.leaderboard import stored_leaderboards
 from headatlas.runs.progress import tracked
 from headatlas.runs.specificity import stored_specificity
 
@@ -43,11 +43,12 @@ def check(
     )
 
 
-def leaderboard(atlas: Atlas, options: Options) -> Leaderboard:
-    """All maps whose faithfulness was checked."""
-    board = stored_leaderboard(list(atlas.maps().values()), atlas.store, **options)
-    atlas.store.write_json(f"checks/{board.file_name}.json", board.as_dict())
-    return board
+def leaderboards(atlas: Atlas, options: Options) -> list[Leaderboard]:
+    """All maps whose faithfulness was checked, a leaderboard per model."""
+    boards = stored_leaderboards(list(atlas.maps().values()), atlas.store, **options)
+    for board in boards:
+        atlas.store.write_json(f"checks/{board.file_name}.json", board.as_dict())
+    return boards
 
 
 def specificity(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from headatlas.checks.results import Faithfulness
@@ -15,9 +16,12 @@ if TYPE_CHECKING:
     from headatlas.maps import Map
     from headatlas.runs.store import Store
 
+logger = logging.getLogger(__name__)
 
-def stored_leaderboard(maps: list[Map], store: Store, **options: str | None) -> Leaderboard:
-    """The leaderboard of the maps whose faithfulness is stored, for the model that has most."""
+
+def stored_leaderboards(maps: list[Map], store: Store, **options: str | None) -> list[Leaderboard]:
+    """The leaderboards of the maps whose faithfulness is stored: one per model, that of the model
+    with most maps first. Every map that is not ranked is logged with the reason."""
     results: dict[str, list[Faithfulness]] = {}
     for head_map in maps:
         try:
@@ -26,28 +30,41 @@ def stored_leaderboard(maps: list[Map], store: Store, **options: str | None) -> 
             continue  # not a map that can be judged
         result = stored_result(head_map, check, store)
         if isinstance(result, Faithfulness):
-            results.setdefault(result.about.model, []).append(result)
+            results.setdefault(result.model_hash, []).append(result)
     if not results:
         raise HeadAtlasError(
             f"no map in {store.folder} was judged by the yardstick: run 'headatlas check' first."
         )
-    most = max(results.values(), key=len)
-    return rank_maps(_distinct(most, maps), _seconds(store))
+    seconds, boards = _seconds(store), []
+    for own in sorted(results.values(), key=len, reverse=True):
+        chosen, left_out = _distinct(own, maps)
+        others = [some[0].about.model for some in results.values() if some is not own]
+        board = rank_maps(chosen, seconds, left_out=left_out, other_models=others)
+        for note in board.left_out:
+            logger.info("not on the leaderboard: %s", note)
+        boards.append(board)
+    return boards
 
 
-def _distinct(results: list[Faithfulness], maps: list[Map]) -> list[Faithfulness]:
-    """One result per task and method; of maps with the same label, that of the most examples."""
+def _distinct(results: list[Faithfulness], maps: list[Map]) -> tuple[list[Faithfulness], list[str]]:
+    """One result per task and method, and a note on every other: of maps with the same label, that
+    of the most examples."""
     by_name = {head_map.name: head_map for head_map in maps}
-    chosen: dict[tuple[str, str], Faithfulness] = {}
+    chosen: dict[tuple[str, ...], Faithfulness] = {}
+    left_out = []
     for result in results:
-        key = (result.about.task, method_label(by_name[result.about.map]))
-        before = chosen.get(key)
-        if before is not None:
-            maps_of_both = by_name[result.about.map], by_name[before.about.map]
-            if evidence(maps_of_both[0]) <= evidence(maps_of_both[1]):
-                continue
-        chosen[key] = result
-    return list(chosen.values())
+        own = by_name[result.about.map]
+        key = (*result.comparable, method_label(own))
+        before = chosen.setdefault(key, result)
+        if before is result:
+            continue
+        if evidence(own) > evidence(by_name[before.about.map]):
+            chosen[key], result = result, before
+        left_out.append(
+            f"{result.about.map} (another map by {key[-1]}, {chosen[key].about.map}, rests on as "
+            "many examples or more)"
+        )
+    return list(chosen.values()), left_out
 
 
 def _seconds(store: Store) -> dict[str, float]:

@@ -4,7 +4,9 @@ With y the mean measure over questions, the faithfulness of kept heads is
 
     f = (y(kept) − y(none)) / (y(all) − y(none)),
 
-0 for a model without heads and 1 for the whole one. Of the curve f over the share k of heads:
+0 for a model without heads and 1 for the whole one. It has a meaning only if the model needs its
+heads: unless y(all) − y(none) is shown to be above 0, f and all but the last score are NaN. Of the
+curve f over the share k of heads:
 
 | score | what it is | best |
 |---|---|---|
@@ -14,7 +16,10 @@ With y the mean measure over questions, the faithfulness of kept heads is
 | removable | mean of |1 − f| over k ≥ 0.5: what removing the least important half changes | 0 |
 | gain | y(k = 0.98) − y(all): what removing the least important 2 % gains | high |
 
-The first two are those of the MIB benchmark (Mueller et al. 2025, arXiv 2504.13151).
+The first two have the formulas of the MIB benchmark (Mueller et al. 2025, arXiv 2504.13151), with
+its nominal shares k: where a model has few heads, several small k are the same number of heads, or
+none. They are over heads alone, MLPs stay as they are, so that they cannot be compared with the
+benchmark's leaderboard, whose circuits are of edges between heads and MLPs.
 """
 
 from __future__ import annotations
@@ -24,6 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headatlas.stats.arrays import FloatArray
+from headatlas.stats.ratio import linear_ratio
 
 HIGHER_IS_BETTER = {"cpr": True, "cmd": False, "circuit": True, "removable": False, "gain": True}
 """The scores of a curve, and whether a better map has a higher one."""
@@ -36,20 +42,21 @@ when the heads that seem to do harm are gone."""
 @dataclass(frozen=True)
 class KeepCurve:
     """The measure of every question at the points of a curve: `kept` is point × question, `whole`
-    and `empty` are those of the model with all its heads, and with none."""
+    and `empty` are those of the model with all its heads, and with none. `needs_heads`: whether
+    `whole` is shown to be above `empty`."""
 
     shares: tuple[float, ...]
     benchmark: tuple[float, ...]
     kept: FloatArray
     whole: FloatArray
     empty: FloatArray
+    needs_heads: bool
 
     def faithfulness(self, weights: FloatArray) -> FloatArray:
-        """f at every point for weighted questions: draw × point."""
-        whole, empty = weights @ self.whole, weights @ self.empty
-        with np.errstate(divide="ignore", invalid="ignore"):
-            values = (weights @ self.kept.T - empty[:, None]) / (whole - empty)[:, None]
-        return np.asarray(values)
+        """f at every point for weighted questions, linearised: draw × point."""
+        if not self.needs_heads:
+            return np.full((len(weights), len(self.shares)), np.nan)
+        return linear_ratio(self.kept - self.empty, self.whole - self.empty, weights)
 
     def scores(self, weights: FloatArray) -> dict[str, FloatArray]:
         """Every score of the curve, for weighted questions: a number per draw."""

@@ -139,6 +139,21 @@ def change_of(mean: float, variances: Sequence[Variance], level: float = LEVEL) 
     return Change(mean, mean - half_width, mean + half_width)
 
 
+def p_of(mean: float, variances: Sequence[Variance]) -> float:
+    """Student's two-sided p-value that a mean is 0, from what `change_of` makes an interval of.
+
+    >>> change = change_of(2.0, [(1.0, 10.0)], level=0.9)
+    >>> p_of(2.0, [(1.0, 10.0)]) < 0.1, change.low > 0
+    (True, True)
+    """
+    from scipy.stats import t
+
+    total = sum(variance for variance, _ in variances)
+    if not (math.isfinite(total) and math.isfinite(mean)) or total < NO_VARIANCE:
+        return math.nan
+    return 2 * float(t.sf(abs(mean) / math.sqrt(total), float(welch_df(variances))))
+
+
 def normal_quantile(level: float) -> float:
     """How many standard errors a normal interval reaches to each side."""
     return NormalDist().inv_cdf((1 + level) / 2)

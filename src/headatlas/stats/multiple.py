@@ -7,8 +7,10 @@ import numpy as np
 from headatlas.stats.arrays import FloatArray
 
 
-def student_p(means: FloatArray, errors: FloatArray, df: FloatArray | float) -> FloatArray:
-    """Two-sided p-values of means with standard errors: does the mean differ from 0?
+def student_p(
+    means: FloatArray, errors: FloatArray, df: FloatArray | float, *, greater: bool = False
+) -> FloatArray:
+    """P-values of means with standard errors: does the mean differ from 0, or is it `greater`?
 
     A mean without a standard error, or with one of 0, has no p-value (NaN); an effect of exactly 0
     has p = 1.
@@ -17,9 +19,10 @@ def student_p(means: FloatArray, errors: FloatArray, df: FloatArray | float) -> 
 
     errors = np.asarray(errors, float)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        statistic = np.abs(means) / errors
+        statistic = (means if greater else np.abs(means)) / errors
     df = np.asarray(df, float)
-    p = 2 * t.sf(np.where(np.isnan(statistic), 0.0, statistic), np.where(df >= 1, df, 1.0))
+    p = t.sf(np.where(np.isnan(statistic), 0.0, statistic), np.where(df >= 1, df, 1.0))
+    p = np.where(np.isnan(statistic), 1.0, p if greater else 2 * p)
     known = np.isfinite(errors) & (df >= 1) & ((errors > 0) | (means == 0))
     return np.where(known, p, np.nan)
 

@@ -17,26 +17,33 @@ DRAWS = 1000
 def resampled_weights(prefixes: Sequence[int], *, draws: int = DRAWS, seed: int = 0) -> FloatArray:
     """The weight of every question in every resample, draw × question; each draw sums to 1.
 
-    Prefixes are drawn with replacement, and then as many of their questions. The questions of a
-    prefix that stands alone are all of it, so that they are only drawn with it.
+    Prefixes are drawn with replacement, each with all its questions: to draw questions within them
+    too would count what questions differ by twice.
 
     >>> resampled_weights([0, 0, 1, 1], draws=3).sum(1).round(9).tolist()
     [1.0, 1.0, 1.0]
     """
     _, prefix = np.unique(np.asarray(prefixes), return_inverse=True)
-    members = [np.flatnonzero(prefix == number) for number in range(int(prefix.max()) + 1)]
-    rng = np.random.default_rng(seed)
-    weights = np.zeros((draws, len(prefix)))
-    for draw in range(draws):
-        for number in rng.integers(0, len(members), len(members)):
-            own = members[number]
-            np.add.at(weights[draw], rng.choice(own, len(own)), 1.0)
+    number = int(prefix.max()) + 1
+    counts = np.random.default_rng(seed).multinomial(number, [1 / number] * number, draws)
+    weights = counts[:, prefix].astype(float)  # draw question
     return np.asarray(weights / weights.sum(1, keepdims=True))
 
 
 def equal_weights(questions: int) -> FloatArray:
     """The weights of the sample itself, as one draw: 1 × question."""
     return np.full((1, questions), 1 / questions)
+
+
+def bootstrap_variance(resampled: FloatArray, prefixes: int) -> Variance:
+    """The variance of a number that is known in every resample, with its degrees of freedom.
+
+    Few prefixes make the bootstrap variance too small by (n − 1) / n, which is put right. With a
+    single prefix it is unknown.
+    """
+    if prefixes < 2:
+        return math.nan, 1.0
+    return float(np.var(resampled, ddof=1)) * prefixes / (prefixes - 1), prefixes - 1.0
 
 
 def bootstrap_change(
@@ -48,14 +55,10 @@ def bootstrap_change(
 ) -> Change:
     """A number with its interval: the bootstrap standard error, and Student's quantile.
 
-    `resampled` is the number in every resample. Few prefixes make the bootstrap variance too small
-    by (n − 1) / n, which is put right; n − 1 are its degrees of freedom. Further variances may be
+    `resampled` is the number in every resample; see `bootstrap_variance`. Further variances may be
     added. The interval is unknown with a single prefix.
 
     >>> bootstrap_change(0.5, np.array([0.4, 0.6]), prefixes=1)
     Change(mean=0.5, low=nan, high=nan)
     """
-    if prefixes < 2:
-        return Change(value, math.nan, math.nan)
-    variance = float(np.var(resampled, ddof=1)) * prefixes / (prefixes - 1)
-    return change_of(value, [(variance, prefixes - 1.0), *more], level)
+    return change_of(value, [bootstrap_variance(resampled, prefixes), *more], level)

@@ -39,11 +39,15 @@ class RemovalCurve:
 @dataclass(frozen=True)
 class CurveScore:
     """A number that sums up a curve, the same of every shuffled order, and how much better the
-    map's own is than theirs (above 0: better, whether a high or a low number is good)."""
+    map's own is than theirs (above 0: better, whether a high or a low number is good).
+
+    `p` is the two-sided p-value that the map is like a shuffled order, uncorrected.
+    """
 
     value: Change
     controls: tuple[float, ...]
     better: Change
+    p: float
 
     @property
     def control(self) -> float:
@@ -57,7 +61,9 @@ class Faithfulness(MapCheck):
 
     `keep` is the curve of a model with only the first heads of the map's order, the others
     replaced by their `replacement`; `remove` that of one without them. Both are normalised so that
-    the model without any head is 0 and the whole one 1; `whole` and `empty` are what these score.
+    the model without any head is 0 and the whole one 1; `whole` and `empty` are what these score,
+    and `needed` is how much more the whole one scores. Unless that is shown to be above 0, curves
+    and all scores but the gain are NaN. `left_out` questions were drawn and cannot be used.
     `scores` are explained in `stats.faithfulness`. `kept`, `whole_values` and `empty_values` are
     the measures of single questions, which two maps are compared by. `forward_passes` is what the
     map cost, in passes of one example, those with gradient counted twice.
@@ -73,10 +79,15 @@ class Faithfulness(MapCheck):
     replacement: str
     measure: str
     questions: int
+    left_out: int
+    model_hash: str
+    task_hash: str
+    questions_hash: str
     prefixes: tuple[int, ...]
     benchmark: tuple[float, ...]
     whole: float
     empty: float
+    needed: Change
     keep: RemovalCurve
     remove: RemovalCurve
     scores: dict[str, CurveScore]
@@ -101,37 +112,57 @@ class Faithfulness(MapCheck):
             np.array(self.kept),
             np.array(self.whole_values),
             np.array(self.empty_values),
+            self.needs_heads,
         )
 
     @property
+    def needs_heads(self) -> bool:
+        """Whether the model is shown to need its heads for the task."""
+        return self.needed.above is True
+
+    @property
     def comparable(self) -> tuple[str, ...]:
-        """What two results must share to be compared: model, task, questions and how heads are
-        replaced and measured."""
-        about = self.about
-        key = (about.model, about.task, str(about.requested), self.replacement, self.measure)
-        return (*key, str(self.questions))
+        """What two results must share to be compared: model, task and questions, by their content,
+        and how heads are replaced and measured."""
+        hashes = (self.model_hash, self.task_hash, self.questions_hash)
+        return (*hashes, self.replacement, self.measure)
 
     def summary(self) -> list[str]:
         """What was found: how far the model depends on heads at all, and a sentence per score."""
+        left_out = f" ({self.left_out} more cannot be used)" if self.left_out else ""
         first = (
             f"{self.method} on {self.about.task}, look {self.about.look}: {self.questions} test "
-            f"questions after {len(set(self.prefixes))} prompts, {len(self.keep.controls)} orders "
-            f"shuffled within layers; all heads {self.whole:.3f}, none {self.empty:.3f} "
-            f"({self.measure}, removed heads replaced by {self.replacement})"
+            f"questions{left_out} after {len(set(self.prefixes))} prompts, "
+            f"{len(self.keep.controls)} orders shuffled within layers; all heads "
+            f"{self.whole:.3f}, none {self.empty:.3f} ({self.measure}, removed heads replaced by "
+            f"{self.replacement})"
         )
-        return [first, *(self._sentence(name) for name in HIGHER_IS_BETTER)]
+        if self.needs_heads:
+            return [first, *(self._sentence(name) for name in HIGHER_IS_BETTER)]
+        unknown = (
+            "the model is not shown to need its heads for this task "
+            f"({_signed(self.needed)}), so that there is no faithfulness"
+        )
+        return [first, unknown, self._sentence("gain")]
 
     def _sentence(self, name: str) -> str:
         score = self.scores[name]
-        verdicts = {True: "better", False: "WORSE", None: "not shown to differ"}
         if isnan(score.value.mean):
             return f"{MEANINGS[name]}: unknown"
         value, better = score.value, score.better
+        verdicts = {
+            True: f"better by {better.mean:+.3f} ({better.low:+.3f} … {better.high:+.3f})",
+            False: f"WORSE by {better.mean:+.3f} ({better.low:+.3f} … {better.high:+.3f})",
+            None: f"no difference shown ({_signed(better)})",
+        }
         return (
             f"{MEANINGS[name]}: {value.mean:.3f} ({value.low:.3f} … {value.high:.3f}), shuffled "
-            f"{score.control:.3f}: {verdicts[better.above]} by {better.mean:+.3f} "
-            f"({better.low:+.3f} … {better.high:+.3f})"
+            f"{score.control:.3f}: {verdicts[better.above]}"
         )
+
+
+def _signed(change: Change) -> str:
+    return f"{change.mean:+.3f}, {change.low:+.3f} … {change.high:+.3f}"
 
 
 USUAL = ("mean", "logprob")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isnan
+from math import factorial, isnan
 from typing import ClassVar
 
+from headatlas.checks.results.about import ERROR
 from headatlas.checks.results.faithfulness import USUAL
 from headatlas.maps.naming import joint_name
 from headatlas.maps.result import Result
@@ -21,8 +22,10 @@ class TaskSpecificity(Result):
     without any head. `advantage` is the mean of the diagonal minus the mean of all else: how much
     more a task loses with its own heads than with those of another. Intervals are over questions
     and few-shot prompts; `p` is the share of all assignments of the sets of heads to tasks with an
-    advantage as high. `shared` is the share of heads that two tasks' sets have in common, on
-    average over pairs.
+    advantage as high, `p_low` that with one as low. A verdict needs both: questions say that these
+    sets differ, assignments that it is the tasks that tell them apart. `heads` are a `share` of all
+    heads. A task that the model is not shown to need its heads for has no loss (NaN). `shared` is
+    the share of heads that two tasks' sets have in common, on average over pairs.
 
     >>> atlas.specificity("math.gating", "syntax.gating").advantage  # doctest: +SKIP
     Change(mean=0.31, low=0.12, high=0.50)
@@ -36,6 +39,7 @@ class TaskSpecificity(Result):
     maps: tuple[str, ...]
     map_hashes: tuple[str, ...]
     tasks: tuple[str, ...]
+    share: float
     heads: int
     questions: int
     replacement: str
@@ -43,17 +47,32 @@ class TaskSpecificity(Result):
     loss: tuple[tuple[Change, ...], ...]
     advantage: Change
     p: float
+    p_low: float
     shared: float
 
     @property
     def file_name(self) -> str:
         words = [word for word in (self.replacement, self.measure) if word not in USUAL]
+        if self.share != USUAL_SHARE:
+            words.insert(0, f"share-{self.share:g}")
         return "-".join([f"{joint_name(self.maps)}.specificity", *words])
 
     @property
     def own(self) -> float:
         """What tasks lose with their own heads, on average."""
         return sum(self.loss[i][i].mean for i in range(len(self.tasks))) / len(self.tasks)
+
+    @property
+    def least_p(self) -> float:
+        """The smallest p-value that this number of tasks can have."""
+        return 1 / factorial(len(self.tasks))
+
+    @property
+    def own_matter(self) -> bool | None:
+        """Whether tasks lose more with their own heads (`False`: less); `None`: not shown."""
+        above = self.advantage.above
+        p = self.p if above else self.p_low
+        return above if p <= ERROR else None
 
     def summary(self) -> list[str]:
         """One sentence: whether tasks need their own heads more than those of others."""
@@ -66,14 +85,20 @@ class TaskSpecificity(Result):
         if isnan(found.mean):
             unable = [task for i, task in enumerate(self.tasks) if isnan(self.loss[i][i].mean)]
             return [
-                f"{self.method}, specificity: unknown, since the model needs no head for "
-                f"{', '.join(unable)}."
+                f"{self.method}, specificity: unknown, since the model is not shown to need its "
+                f"heads for {', '.join(unable)}."
             ]
+        too_few = f"too few tasks to test (smallest possible p {self.least_p:.2g})"
+        verdict = verdicts[self.own_matter] if self.least_p <= ERROR else too_few
         return [
             f"{self.method}, specificity over {len(self.tasks)} tasks ({', '.join(self.tasks)}), "
-            f"{self.heads} heads each, of which two tasks share {self.shared:.0%}: "
-            f"{verdicts[found.above]}, {self.own:.0%} of what heads do, against "
-            f"{self.own - found.mean:.0%} with another task's: {found.mean:+.2f} "
-            f"({found.low:+.2f} … {found.high:+.2f}); p = {self.p:.2g} over all assignments of the "
-            "sets to tasks"
+            f"{self.questions} test questions each, {self.heads} heads each ({self.share:.2g} of "
+            f"all), of which two tasks share {self.shared:.0%}: {verdict}; {self.own:.0%} of what "
+            f"heads do is lost, against {self.own - found.mean:.0%} with another task's: "
+            f"{found.mean:+.2f} ({found.low:+.2f} … {found.high:+.2f}); p = {self.p:.2g} over all "
+            "assignments of the sets to tasks"
         ]
+
+
+USUAL_SHARE = 0.05
+"""The share of heads that is removed unless another is asked for, which file names leave out."""

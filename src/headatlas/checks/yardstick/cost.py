@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from headatlas.maps.labels import count_of_seeds
 from headatlas.methods import METHODS
+from headatlas.methods.example_method import ExampleMethod
 
 if TYPE_CHECKING:
     from headatlas.maps import Map
@@ -18,15 +20,20 @@ def forward_passes(head_map: Map, model: Model) -> float:
     A method that does not know beforehand counts them, in the map's coordinate `forward_passes`.
     """
     if "forward_passes" in head_map.data.coords:
-        return float(head_map.data["forward_passes"].sum())
+        return float(head_map.data["forward_passes"].sum(skipna=False))
     facts = head_map.provenance
     settings = {name: _frozen(value) for name, value in dict(facts["settings"]).items()}
     kind = METHODS.get(str(facts["method"]))
     if kind is None or kind.version != facts.get("method_version"):
         return math.nan
-    seeds = int(head_map.data.sizes.get("seed", 1))
-    examples = int(facts.get("examples_used", 0))
-    return seeds * kind(**settings).forward_passes(model, examples)
+    method = kind(**settings)
+    name = "examples_used"
+    if isinstance(method, ExampleMethod) and method.takes_rows():
+        name = "rows_used"
+    counts = count_of_seeds(head_map, name)
+    if any(map(math.isnan, counts)):
+        return math.nan
+    return math.fsum(method.forward_passes(model, int(count)) for count in counts)
 
 
 def _frozen(value: Any) -> Any:

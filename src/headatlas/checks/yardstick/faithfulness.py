@@ -33,8 +33,14 @@ from headatlas.maps.order import Head
 from headatlas.stats.arrays import FloatArray
 from headatlas.stats.ceiling import split_half
 from headatlas.stats.faithfulness import HIGHER_IS_BETTER, KeepCurve
-from headatlas.stats.intervals import Change, Variance
-from headatlas.stats.resampling import bootstrap_change, equal_weights, resampled_weights
+from headatlas.stats.intervals import Change, change_of, p_of
+from headatlas.stats.ratio import needed_change
+from headatlas.stats.resampling import (
+    bootstrap_change,
+    bootstrap_variance,
+    equal_weights,
+    resampled_weights,
+)
 
 if TYPE_CHECKING:
     from headatlas.checks.context import CheckContext
@@ -52,13 +58,13 @@ def check_faithfulness(context: CheckContext) -> Faithfulness:
     """Both curves of a map, and those of shuffled orders."""
     model, head_map, about = context.model, context.head_map, context.about
     options = context.options
-    order = judged_order(head_map, model.spec)
+    order = judged_order(head_map, model.spec, context.task)
     questions = RemovalQuestions(
         model, context.task, about.requested, options["replacement"], options["measure"]
     )
 
     def measure(name: str, heads: Sequence[Head]) -> Measured:
-        stored = context.keep(name, partial(_measured, questions, heads))
+        stored = context.keep(questions.piece(name), partial(_measured, questions, heads))
         context.report(1, name)
         return {curve: np.array(values) for curve, values in stored.items()}
 
@@ -68,23 +74,35 @@ def check_faithfulness(context: CheckContext) -> Faithfulness:
         measure(f"shuffled order {number}", shuffled_within_layers(order, rng))
         for number in range(1, DRAWS + 1)
     ]
-    weights = resampled_weights(questions.prefixes)
-    judged = _Judged(own, draws, weights, len(set(questions.prefixes)), about.level)
+    whole, empty = own["keep"][-1], own["remove"][-1]
+    needed = needed_change(
+        whole,
+        empty,
+        questions.prefixes,
+        bounded=options["measure"] == "accuracy",
+        level=about.level,
+    )
+    judged = _Judged(own, draws, questions.prefixes, needed.above is True, about.level)
     return Faithfulness(
         about=about,
         replacement=options["replacement"],
         measure=options["measure"],
         questions=len(questions.names),
+        left_out=questions.left_out,
+        model_hash=model.fingerprint,
+        task_hash=context.task.hash,
+        questions_hash=questions.digest,
         prefixes=questions.prefixes,
         benchmark=KEPT,
-        whole=float(own["keep"][-1].mean()),
-        empty=float(own["remove"][-1].mean()),
+        whole=float(whole.mean()),
+        empty=float(empty.mean()),
+        needed=needed,
         keep=judged.curve("keep", keep_shares(), curve_sets(order)["keep"]),
         remove=judged.curve("remove", REMOVED, curve_sets(order)["remove"]),
         scores=judged.scores(),
         kept=tuple(map(tuple, own["keep"].tolist())),
-        whole_values=tuple(own["keep"][-1].tolist()),
-        empty_values=tuple(own["remove"][-1].tolist()),
+        whole_values=tuple(whole.tolist()),
+        empty_values=tuple(empty.tolist()),
         forward_passes=forward_passes(head_map, model),
         method=method_label(head_map),
         reliability=_reliability(head_map),
@@ -105,7 +123,8 @@ def _measured(questions: RemovalQuestions, order: Sequence[Head]) -> dict[str, l
 
 
 def _reliability(head_map: Map) -> float:
-    """The rank correlation to expect between this map and another one made like it."""
+    """The rank correlation to expect between this map and another one made like it, with other
+    seeds; NaN where `why_unknown` says why."""
     both = halves(head_map)
     if both is None:
         return float("nan")
@@ -118,21 +137,34 @@ class _Judged:
     """Curves of a map and of shuffled orders, on resampled questions."""
 
     def __init__(
-        self, own: Measured, draws: list[Measured], weights: FloatArray, prefixes: int, level: float
+        self,
+        own: Measured,
+        draws: list[Measured],
+        prefixes: Sequence[int],
+        needs_heads: bool,
+        level: float,
     ) -> None:
         self._orders = [own, *draws]
-        self._weights, self._equal = weights, equal_weights(weights.shape[1])
-        self._prefixes, self._level = prefixes, level
+        self._needs_heads, self._level = needs_heads, level
+        self._weights, self._equal = resampled_weights(prefixes), equal_weights(len(prefixes))
+        self._prefixes = len(set(prefixes))
 
     def _curves(self, name: str, shares: tuple[float, ...]) -> list[KeepCurve]:
         """The curves of a name: the map's own, then those of the shuffled orders."""
         return [
-            KeepCurve(shares, KEPT, order[name], order["keep"][-1], order["remove"][-1])
+            KeepCurve(
+                shares,
+                KEPT,
+                order[name],
+                order["keep"][-1],
+                order["remove"][-1],
+                self._needs_heads,
+            )
             for order in self._orders
         ]
 
-    def _change(self, value: float, resampled: FloatArray, more: Sequence[Variance] = ()) -> Change:
-        return bootstrap_change(value, resampled, self._prefixes, self._level, more)
+    def _change(self, value: float, resampled: FloatArray) -> Change:
+        return bootstrap_change(value, resampled, self._prefixes, self._level)
 
     def curve(
         self, name: str, shares: tuple[float, ...], kept: list[tuple[Head, ...]]
@@ -162,14 +194,16 @@ class _Judged:
             sign = 1.0 if high else -1.0
             value, *controls = (float(mean[name][0]) for mean in means)
             own, *others = (draws[name] for draws in resampled)
+            better = sign * (value - float(np.mean(controls)))
             between = float(np.var(controls, ddof=1)) * (1 + 1 / len(controls))
+            parts = [
+                bootstrap_variance(own - np.mean(others, axis=0), self._prefixes),
+                (between, len(controls) - 1.0),
+            ]
             scores[name] = CurveScore(
                 self._change(value, own),
                 tuple(controls),
-                self._change(
-                    sign * (value - float(np.mean(controls))),
-                    sign * (own - np.mean(others, axis=0)),
-                    [(between, len(controls) - 1.0)],
-                ),
+                change_of(better, parts, self._level),
+                p_of(better, parts),
             )
         return scores

@@ -8,10 +8,12 @@ from headatlas.errors import HeadAtlasError
 from headatlas.maps.compare import importance
 from headatlas.maps.importance import ranks_heads
 from headatlas.maps.order import Head, heads_by
+from headatlas.tasks.splits import FEWEST
 
 if TYPE_CHECKING:
     from headatlas.maps import Map
     from headatlas.models.spec import ModelSpec
+    from headatlas.tasks import Task
 
 
 def can_be_judged(head_map: Map) -> bool:
@@ -19,12 +21,19 @@ def can_be_judged(head_map: Map) -> bool:
     return ranks_heads(head_map) and "function" not in head_map.data.dims
 
 
-def judged_order(head_map: Map, spec: ModelSpec) -> list[Head]:
-    """All heads, the most important first; raises if the map cannot be judged on test questions."""
+def judged_order(head_map: Map, spec: ModelSpec, task: Task) -> list[Head]:
+    """All heads, the most important first; raises if the map cannot be judged on test questions of
+    the task."""
     if head_map.provenance.get("split") == "test":
+        advice = (
+            "make it again with --split train (split='train')"
+            if task.splits.get("train")
+            else f"'{task.name}' has no others, so add questions (from {FEWEST} on they are "
+            "divided) or a column 'split' that says which are for training, and make the map again"
+        )
         raise HeadAtlasError(
-            f"{head_map.name} was measured on test questions, so that these cannot judge it: make "
-            "it again with --split train (split='train')."
+            f"{head_map.name} was measured on test questions, so that these cannot judge it: "
+            f"{advice}."
         )
     order = heads_by(importance(head_map))
     if len(order) < len(spec.heads()):

@@ -1,0 +1,235 @@
+"""Maps side by side, on hand-made measurements: who is trusted for what, and when nobody is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import isnan
+
+import numpy as np
+import pytest
+
+from headatlas.checks.results import About, Faithfulness
+from headatlas.checks.results.faithfulness import CurveScore, RemovalCurve
+from headatlas.checks.yardstick.curves import KEPT, keep_shares
+from headatlas.checks.yardstick.leaderboard import rank_maps
+from headatlas.errors import HeadAtlasError
+from headatlas.maps import Map
+from headatlas.runs.leaderboard import _distinct
+from headatlas.stats.faithfulness import HIGHER_IS_BETTER, KeepCurve
+from headatlas.stats.intervals import Change
+from headatlas.stats.ratio import needed_change
+from headatlas.stats.resampling import bootstrap_change, equal_weights, resampled_weights
+
+PREFIXES = tuple(np.repeat(range(6), 4).tolist())
+ALWAYS = dict.fromkeys(HIGHER_IS_BETTER, 1e-06)
+
+
+def judged(method, small=0.5, *, p=ALWAYS, gain=0.1, half=0.9, noise=0.02, task="math", seed=0):
+    """A map whose small circuits have a faithfulness of `small`, its large ones of `half`; heads
+    are worth 2 nats, and the worst of them cost `gain`."""
+    rng = np.random.default_rng([seed, *method.encode()])
+    whole = np.random.default_rng(1).normal(-1.0, 0.1, len(PREFIXES))
+    empty = whole - 2
+    shares = np.array(keep_shares())
+    f = np.where(shares <= 0.2, small, half)[:, None] + rng.normal(0, noise, (13, len(PREFIXES)))
+    f[-1] = 1.0
+    kept = empty + 2 * f
+    kept[list(shares).index(0.98)] = whole + gain + rng.normal(0, noise, len(PREFIXES))
+    needed = needed_change(whole, empty + rng.normal(0, 0.01, len(PREFIXES)), PREFIXES)
+    curve = KeepCurve(keep_shares(), KEPT, kept, whole, empty, needed.above is True)
+    means, draws = curve.scores(equal_weights(24)), curve.scores(resampled_weights(PREFIXES))
+    scores = {
+        name: CurveScore(
+            bootstrap_change(float(means[name][0]), draws[name], 6),
+            (0.0,),
+            Change(0.2, 0.1, 0.3),
+            p[name],
+        )
+        for name in HIGHER_IS_BETTER
+    }
+    drawn = RemovalCurve(keep_shares(), (0,) * 13, (Change(0.0, 0.0, 0.0),) * 13, ())
+    return Faithfulness(
+        About(f"{task}.{method}", "hash", "model", task, 24), "mean", "logprob", 24, 0,
+        "model hash", f"{task} hash", "questions hash", PREFIXES, KEPT, -1.0, -3.0, needed,
+        drawn, drawn, scores, tuple(map(tuple, kept.tolist())), tuple(whole.tolist()),
+        tuple(empty.tolist()), 64.0, method, 0.9,
+    )  # fmt: skip
+
+
+def row_of(board, method, task="math"):
+    return next(row for row in board.rows if (row.method, row.task) == (method, task))
+
+
+def line_of(board, use):
+    return next(line for line in board.summary() if line.startswith(use))
+
+
+def test_a_map_is_behind_the_best_and_does_not_serve():
+    board = rank_maps([judged("good", 0.8), judged("bad", 0.3)], {"math.good": 7.0})
+    good, bad = row_of(board, "good"), row_of(board, "bad")
+    assert bad.behind["circuit"].mean == pytest.approx(0.5, abs=0.05)
+    assert bad.behind["circuit"].low > 0
+    assert bad.better_maps["circuit"] == ("math.good",)
+    assert good.behind["circuit"].mean == 0
+    assert good.better_maps["circuit"] == ()
+    assert good.serves("circuit")
+    assert not bad.serves("circuit")
+    assert good.seconds == 7.0
+    assert isnan(bad.seconds)
+    line = line_of(board, "To find a small circuit")
+    assert line.startswith("To find a small circuit, trust good: on the one task it beats")
+
+
+def test_a_map_that_is_shown_to_be_worse_than_any_other_does_not_serve():
+    """The best mean is too noisy to show anything; the second map shows that the third is worse."""
+    maps = [judged("noisy", 0.75, noise=2.0, seed=1), judged("second", 0.6), judged("third", 0.5)]
+    board = rank_maps(maps, {})
+    best = max(board.rows, key=lambda row: row.scores["circuit"].mean)
+    assert best.method == "noisy"
+    assert row_of(board, "third").behind["circuit"].above is None
+    assert row_of(board, "third").better_maps["circuit"] == ("math.second",)
+    assert not row_of(board, "third").serves("circuit")
+
+
+def test_equal_maps_are_rarely_called_better_however_many_there_are():
+    """Of eight equal maps some pair differs at p ≤ 0.05 uncorrected nearly every time."""
+    found = 0
+    for seed in range(20):
+        maps = [judged(f"m{i}", 0.5, noise=0.3, seed=seed) for i in range(8)]
+        found += any(row.better_maps["circuit"] for row in rank_maps(maps, {}).rows)
+    assert found <= 4
+
+
+def test_maps_that_tie_are_named_equally():
+    maps = [judged("one", 0.5, noise=0.3), judged("two", 0.51, noise=0.3), judged("bad", 0.0)]
+    line = line_of(rank_maps(maps, {}), "To find a small circuit")
+    assert "trust two and one: on the one task each beats" in line or (
+        "trust one and two: on the one task each beats" in line
+    )
+
+
+def test_beating_chance_is_corrected_for_all_maps_and_tasks():
+    """p = 0.02 is enough for one map, and not for four."""
+    p = dict.fromkeys(HIGHER_IS_BETTER, 0.02)
+    maps = [judged(method, p=p, task=task) for task in ("a", "b") for method in ("one", "two")]
+    assert rank_maps(maps[:1], {}).rows[0].beats_chance["circuit"] is True
+    board = rank_maps(maps, {})
+    assert {row.beats_chance["circuit"] for row in board.rows} == {None}
+    assert "none is shown to be better than heads shuffled within layers on any of the 2 tasks" in (
+        line_of(board, "To find a small circuit")
+    )
+    worse = replace(maps[0], scores={
+        name: replace(score, better=Change(-0.2, -0.3, -0.1), p=1e-6)
+        for name, score in maps[0].scores.items()
+    })  # fmt: skip
+    assert rank_maps([worse], {}).rows[0].beats_chance["circuit"] is False
+
+
+def test_a_later_look_has_to_show_more():
+    p = dict.fromkeys(HIGHER_IS_BETTER, 0.02)
+    again = judged("one", p=p)
+    again = replace(again, about=replace(again.about, look=2))
+    (row,) = rank_maps([again], {}).rows
+    assert row.beats_chance["circuit"] is None
+    assert row.level == pytest.approx(0.99)
+    assert row.percent == "99 %"
+
+
+@pytest.mark.parametrize(
+    ("settings", "score", "words"),
+    [
+        ({"gain": -0.4}, "gain", "no removal of heads is shown to improve the one task"),
+        ({"small": -0.3}, "circuit", "no small circuit is shown to do any part of the one task"),
+        ({"half": 0.5}, "removable", "no half of the heads is shown to be removable"),
+    ],
+)
+def test_a_map_that_does_not_find_what_is_wanted_is_not_trusted(settings, score, words):
+    """Not even if it beats chance and every other map."""
+    maps = [judged("one", **settings), judged("two", **settings)]
+    board = rank_maps(maps, {})
+    assert all(row.beats_chance[score] for row in board.rows)
+    assert not any(row.serves(score) for row in board.rows)
+    assert any(f"trust no map: {words}" in line for line in board.summary())
+    fine = rank_maps([judged("one"), judged("two")], {})
+    assert any(row.serves(score) for row in fine.rows)
+
+
+def test_methods_without_a_map_of_every_task_are_named():
+    maps = [judged(method, task=task) for task in ("a", "b") for method in ("one", "two")]
+    board = rank_maps([*maps, judged("three", 0.9, task="a")], {})
+    assert board.incomplete == ("three",)
+    assert "(no map of every task: three)" in line_of(board, "To find a small circuit")
+
+
+def test_the_largest_group_with_equal_questions_is_ranked_and_the_rest_is_told():
+    other = replace(judged("three", 0.9), questions_hash="other", questions=48)
+    board = rank_maps([other, judged("one"), judged("two")], {})
+    assert board.methods == ("one", "two")
+    assert board.left_out == ("math.three (judged on other questions)",)
+    assert board.summary()[-1] == "Not ranked: math.three (judged on other questions)."
+    assert board.questions == 24
+    more = rank_maps([judged("one"), other], {})
+    assert more.methods == ("three",)  # as many maps: more questions
+
+
+def test_tasks_of_one_name_are_not_compared():
+    other = replace(judged("three"), task_hash="other")
+    board = rank_maps([judged("one"), judged("two"), other], {})
+    assert board.left_out == ("math.three (of another task of that name)",)
+
+
+def test_models_are_not_mixed():
+    with pytest.raises(HeadAtlasError, match="there are 2 kinds"):
+        rank_maps([judged("one"), replace(judged("two"), model_hash="other")], {})
+
+
+def test_a_board_among_others_has_a_file_of_its_own():
+    alone = rank_maps([judged("one")], {})
+    assert alone.file_name == "leaderboard"
+    assert (
+        rank_maps([judged("one")], {}, other_models=["b"]).file_name == "leaderboard-model-model-ha"
+    )
+
+
+def test_of_maps_with_one_label_the_one_with_more_examples_is_ranked():
+    zeros = {"effect": (("layer", "head"), np.zeros((1, 2)))}
+    facts = {"model": "model", "task": "math", "method": "ablation"}
+    maps = [
+        Map.of(zeros, {**facts, "examples_used": number, "settings": {"examples": number}})
+        for number in (8, 32)
+    ]
+    names = [head_map.name for head_map in maps]
+    assert names[0] != names[1]
+    results = [
+        replace(judged("one"), about=replace(judged("one").about, map=name)) for name in names
+    ]
+    chosen, left_out = _distinct(results, maps)
+    assert [one.about.map for one in chosen] == [names[1]]
+    assert left_out[0].startswith(f"{names[0]} (another map by ablation")
+
+
+def test_the_replacement_that_was_used_is_told():
+    assert (
+        "replacing the removed ones by mean, which favours maps"
+        in (rank_maps([judged("one"), judged("two")], {}).summary()[3])
+    )
+
+
+def test_where_heads_are_not_needed_nobody_serves():
+    unknown = Change(float("nan"), float("nan"), float("nan"))
+    maps = [
+        replace(
+            one,
+            needed=Change(0.0, -0.1, 0.1),
+            scores={
+                name: score if name == "gain" else CurveScore(unknown, (), unknown, float("nan"))
+                for name, score in one.scores.items()
+            },
+        )
+        for one in (judged("one"), judged("two"))
+    ]
+    board = rank_maps(maps, {})
+    assert not any(row.serves("circuit") for row in board.rows)
+    assert isnan(board.rows[0].behind["circuit"].mean)
+    assert board.rows[0].behind["gain"].mean >= 0
+    board.plot()
