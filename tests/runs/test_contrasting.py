@@ -57,7 +57,7 @@ def test_what_diverged_is_not_called_impossible(tmp_path, tiny, monkeypatch):
     atlas = ha.Atlas(tmp_path, tiny, progress=None)
     monkeypatch.setattr(atlas, "map", diverge)
     with pytest.raises(DivergedError, match="every contrast diverged"):
-        contrasting.contrast(atlas, [PAIRS[:2]], ha.Contrast(), 1, leave_one_out=True)
+        contrasting.contrast(atlas, PAIRS[:2], ha.Contrast(), 1, leave_one_out=True)
 
 
 def test_pieces_of_before_the_control_are_not_used_again(tmp_path, tiny):

@@ -12,15 +12,7 @@ from headatlas.checks.yardstick.task_specificity import SHARE
 from headatlas.maps import Comparison, Map, Mediation, load_map
 from headatlas.methods import Contrast
 from headatlas.models.model import Model
-from headatlas.runs import (
-    checking,
-    contrasting,
-    drawing,
-    exporting,
-    judging,
-    mapping,
-    summary,
-)
+from headatlas.runs import checking, contrasting, drawing, exporting, judging, mapping, summary
 from headatlas.runs.models import Models
 from headatlas.runs.progress import Callback, show_bars
 from headatlas.runs.reload import ModelSource, task_of
@@ -312,12 +304,8 @@ class Atlas:
         from the others. Without pairs it is the published experiment: demonstrations against an
         instruction, in both directions, over six word-pair tasks, each left out in turn.
         """
-        if pairs is None:
-            groups = contrasting.published_groups()
-        else:
-            groups = [[self._pair(pair) for pair in pairs]]
-        leave_out = pairs is None if leave_one_out is None else leave_one_out
-        return contrasting.contrast(self, groups, method or Contrast(), seeds, leave_out)
+        own = None if pairs is None else [self._pair(pair) for pair in pairs]
+        return contrasting.contrast(self, own, method or Contrast(), seeds, leave_one_out)
 
     # -- figures and models ----------------------------------------------------------------------
 

@@ -77,25 +77,28 @@ def fits_and_tests(
 
 def contrast(
     atlas: Atlas,
-    groups: Sequence[Sequence[Pair]],
+    pairs: list[Pair] | None,
     method: Contrast,
     seeds: int,
-    leave_one_out: bool,
+    leave_one_out: bool | None,
 ) -> ContrastCheck:
-    """Learn the gates of all groups of pairs and test them; what diverges is left out.
+    """Learn the gates of all pairs and test them; what diverges is left out.
 
-    No gates are learned for a pair that is left out alone and that the model cannot do.
+    Without pairs it is the published experiment, which leaves each out in turn. No gates are
+    learned for a pair that is left out alone and that the model cannot do.
     """
+    groups = published_groups() if pairs is None else [pairs]
+    leave_one_out = pairs is None if leave_one_out is None else leave_one_out
     work = [
         fit_and_test for group in groups for fit_and_test in fits_and_tests(group, leave_one_out)
     ]
     names, contrasts, diverged = [], [], 0
-    for pairs, tested in work:
-        if leave_one_out and not (before := _untouched(atlas, pairs, *tested[0])).possible:
+    for learned, tested in work:
+        if leave_one_out and not (before := _untouched(atlas, learned, *tested[0])).possible:
             contrasts.append(before)
             continue
         try:
-            gates = atlas.map(method, pairs, seeds)
+            gates = atlas.map(method, learned, seeds)
         except DivergedError as error:
             logger.warning("%s", error)
             diverged += 1
@@ -105,7 +108,7 @@ def contrast(
         keep = Pieces(atlas.store, subject).get
         with tracked(atlas.progress, f"testing {gates.name}", len(tested)) as step:
             for kept, lost in tested:
-                contrasts.append(_tested(atlas, gates, pairs, kept, lost, keep))
+                contrasts.append(_tested(atlas, gates, learned, kept, lost, keep))
                 step(1, f"{kept.name} and {lost.name}")
     if not names and diverged:
         raise DivergedError("every contrast diverged: a lower learning rate may help.")
