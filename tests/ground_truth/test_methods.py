@@ -19,6 +19,8 @@ what makes it so, or what the method can see:
   are weighed by heads that do not look at the answer, and both scores of attention are below
   chance (0.11 and 0.22 where this was written): nothing is claimed. The score of induction exists
   only where prompts repeat a word.
+- Removal by mean outputs is exactly at the bound on `induction` (0.90 where this was written), so
+  that another machine's model can be below it: nothing is claimed there.
 
 Probing and contrast are not scored: they are of functions and of pairs of tasks.
 """
@@ -73,7 +75,9 @@ AT_THE_END -= ELSEWHERE
 AT_THE_END |= {
     (f"{way}, last", name) for way in ("denoising", "noising") for name in ("induction", "marker")
 }
-CLAIMED = [case for case in CASES if case not in GRADIENT | SIGN_OPEN | AT_THE_END | ELSEWHERE]
+AT_THE_BOUND = {("ablation, mean", "induction")}
+NOT_CLAIMED = GRADIENT | SIGN_OPEN | AT_THE_END | ELSEWHERE | AT_THE_BOUND
+CLAIMED = [case for case in CASES if case not in NOT_CLAIMED]
 
 
 @pytest.fixture(scope="module")
