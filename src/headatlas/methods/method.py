@@ -38,7 +38,12 @@ class Method(Protocol[Subject]):
     """A frozen dataclass of settings with `run(model, task, seed)`; a method keeps no state.
 
     `version` goes up when the same settings would give other numbers. `variable` is the variable of
-    the map that ranks heads; `subject` the type of what the method is run on.
+    the map that ranks heads; `subject` the type of what the method is run on. A method of your own
+    runs like those of the package.
+
+    >>> import headatlas as ha
+    >>> [method.name for method in (ha.Ablation(), ha.Gating())]
+    ['ablation', 'gating']
     """
 
     name: ClassVar[str]
