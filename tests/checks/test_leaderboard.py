@@ -21,10 +21,11 @@ from headatlas.stats.ratio import needed_change
 from headatlas.stats.resampling import bootstrap_change, equal_weights, resampled_weights
 
 PREFIXES = tuple(np.repeat(range(6), 4).tolist())
-ALWAYS = dict.fromkeys(HIGHER_IS_BETTER, 1e-06)
+CLEAR, HARDLY = 0.02, 0.08
+"""Standard errors of a map's lead of 0.2 over shuffled orders: p < 1e-6, and p = 0.02."""
 
 
-def judged(method, small=0.5, *, p=ALWAYS, gain=0.1, half=0.9, noise=0.02, task="math", seed=0):
+def judged(method, small=0.5, *, error=CLEAR, gain=0.1, half=0.9, noise=0.02, task="math", seed=0):
     """A map whose small circuits have a faithfulness of `small`, its large ones of `half`; heads
     are worth 2 nats, and the worst of them cost `gain`."""
     rng = np.random.default_rng([seed, *method.encode()])
@@ -41,9 +42,9 @@ def judged(method, small=0.5, *, p=ALWAYS, gain=0.1, half=0.9, noise=0.02, task=
     scores = {
         name: CurveScore(
             bootstrap_change(float(means[name][0]), draws[name], 6),
-            (0.0,),
+            (-0.001, 0.001, -0.001, 0.001),
             Change(0.2, 0.1, 0.3),
-            p[name],
+            (error**2, 23.0),
         )
         for name in HIGHER_IS_BETTER
     }
@@ -108,26 +109,50 @@ def test_maps_that_tie_are_named_equally():
     )
 
 
-def test_beating_chance_is_corrected_for_all_maps_and_tasks():
-    """p = 0.02 is enough for one map, and not for four."""
-    p = dict.fromkeys(HIGHER_IS_BETTER, 0.02)
-    maps = [judged(method, p=p, task=task) for task in ("a", "b") for method in ("one", "two")]
+def test_beating_chance_is_corrected_for_all_maps_of_the_task():
+    """p = 0.02 is enough for one map, and not for three."""
+    maps = [judged(method, error=HARDLY) for method in ("one", "two", "three")]
     assert rank_maps(maps[:1], {}).rows[0].beats_chance["circuit"] is True
     board = rank_maps(maps, {})
     assert {row.beats_chance["circuit"] for row in board.rows} == {None}
-    assert "none is shown to be better than heads shuffled within layers on any of the 2 tasks" in (
+    assert "none is shown to be better than heads shuffled within layers on the one task" in (
         line_of(board, "To find a small circuit")
     )
     worse = replace(maps[0], scores={
-        name: replace(score, better=Change(-0.2, -0.3, -0.1), p=1e-6)
+        name: replace(score, better=Change(-0.2, -0.3, -0.1), from_questions=(1e-4, 23.0))
         for name, score in maps[0].scores.items()
     })  # fmt: skip
     assert rank_maps([worse], {}).rows[0].beats_chance["circuit"] is False
 
 
+def with_controls(result, *controls):
+    scores = result.scores.items()
+    return replace(result, scores={k: replace(v, controls=controls) for k, v in scores})
+
+
+def test_orders_that_are_alike_by_luck_do_not_make_a_map_better():
+    """Those of the other maps of the task tell how far orders differ."""
+    lucky = judged("lucky")
+    assert rank_maps([lucky], {}).rows[0].beats_chance["circuit"] is True
+    others = [with_controls(judged(name), -0.5, 0.5, -0.5, 0.5) for name in ("one", "two")]
+    board = rank_maps([lucky, *others], {})
+    assert row_of(board, "lucky").beats_chance["circuit"] is None
+
+
+def test_one_of_three_tasks_is_not_enough():
+    maps = [
+        judged(method, small, task=task)
+        for task, best in (("a", 0.8), ("b", -0.1), ("c", -0.1))
+        for method, small in (("one", best), ("two", -0.2))
+    ]
+    line = line_of(rank_maps(maps, {}), "To find a small circuit")
+    assert "trust no map: none serves on more than 1 of 3 tasks, which can be chance" in line
+    two = [judged("one", 0.8, task="b"), *(one for one in maps if one.about.map != "b.one")]
+    assert "trust one: on 2 of 3 tasks" in line_of(rank_maps(two, {}), "To find a small circuit")
+
+
 def test_a_later_look_has_to_show_more():
-    p = dict.fromkeys(HIGHER_IS_BETTER, 0.02)
-    again = judged("one", p=p)
+    again = judged("one", error=HARDLY)
     again = replace(again, about=replace(again.about, look=2))
     (row,) = rank_maps([again], {}).rows
     assert row.beats_chance["circuit"] is None
@@ -217,12 +242,15 @@ def test_the_replacement_that_was_used_is_told():
 
 def test_where_heads_are_not_needed_nobody_serves():
     unknown = Change(float("nan"), float("nan"), float("nan"))
+    nothing = CurveScore(unknown, (), unknown, (float("nan"), 1.0))
     maps = [
         replace(
             one,
             needed=Change(0.0, -0.1, 0.1),
             scores={
-                name: score if name == "gain" else CurveScore(unknown, (), unknown, float("nan"))
+                name: score
+                if name == "gain"
+                else CurveScore(unknown, (), unknown, (float("nan"), 1.0))
                 for name, score in one.scores.items()
             },
         )

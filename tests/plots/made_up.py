@@ -207,7 +207,7 @@ def faithfulness(task="math", method="ablation"):
     """Two questions after two prompts, and one shuffled order."""
     shares = (0.5, 1.0)
     curve = RemovalCurve(shares, (2, 4), (change(0.5), change(1.0)), ((0.3, 1.0),))
-    score = CurveScore(change(0.7), (0.4,), change(0.3), 0.001)
+    score = CurveScore(change(0.7), (0.4,), change(0.3), (0.001, 5.0))
     return Faithfulness(
         About("map", "hash", "model", task, 2), "mean", "logprob", 2, 0, "model hash",
         f"{task} hash", "questions hash", (0, 1), shares, -1.0, -3.0, change(2.0), curve,

@@ -11,7 +11,7 @@ import numpy as np
 
 from headatlas.checks.results.about import MapCheck
 from headatlas.stats.faithfulness import HIGHER_IS_BETTER, KeepCurve
-from headatlas.stats.intervals import Change
+from headatlas.stats.intervals import Change, Variance
 
 MEANINGS = {
     "cpr": "CPR (area under the curve)",
@@ -41,13 +41,14 @@ class CurveScore:
     """A number that sums up a curve, the same of every shuffled order, and how much better the
     map's own is than theirs (above 0: better, whether a high or a low number is good).
 
-    `p` is the two-sided p-value that the map is like a shuffled order, uncorrected.
+    `from_questions` is the part of the variance of `better` that other questions would change, with
+    its degrees of freedom; the rest is what shuffled orders differ by.
     """
 
     value: Change
     controls: tuple[float, ...]
     better: Change
-    p: float
+    from_questions: Variance
 
     @property
     def control(self) -> float:

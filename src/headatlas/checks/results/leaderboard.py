@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from headatlas.checks.results.about import percent
+from headatlas.checks.results.about import ERROR, percent
 from headatlas.checks.results.faithfulness import USUAL
 from headatlas.maps.naming import safe_name, short_name
 from headatlas.maps.result import Result
@@ -40,7 +40,7 @@ class Standing:
     """A map on its task: its scores, what it cost, and how it compares with the other maps.
 
     `beats_chance` tells of every score whether it is better than that of orders shuffled within
-    layers (`None`: not shown), corrected for all maps of all tasks (Holm). `behind` is how much
+    layers (`None`: not shown), corrected for all maps of the task (Holm). `behind` is how much
     better the map with the best mean is, on the same questions. `better_maps` are those of the task
     that are shown to be better, of all pairs of its maps (Holm). `level` is that of the intervals.
     `seconds` is the time that the map took to compute, `forward_passes` the number of passes of one
@@ -174,6 +174,11 @@ class Leaderboard(Result):
                 f"{use}, trust no map: none finds it, beats heads shuffled within layers, and is "
                 f"not shown to be worse than another, on {tasks}{partly}."
             )
+        if most < tasks_needed(len(self.tasks)):
+            return (
+                f"{use}, trust no map: none serves on more than {_some_of(most, len(self.tasks))}, "
+                f"which can be chance{partly}."
+            )
         first = [one for one in best if one[1] == most]
         rest = [f"{name} {count}" for name, count, _ in best if 0 < count < most]
         others = f" (others: {', '.join(rest)})" if rest else ""
@@ -184,6 +189,20 @@ class Leaderboard(Result):
             f"shown to be better{others}; mean "
             f"{_joined([f'{mean:.2f}' for _, _, mean in first])}{partly}."
         )
+
+
+def tasks_needed(tasks: int) -> int:
+    """On how many of all tasks a map has to serve to be trusted.
+
+    On each it beats shuffled orders by chance with a probability of at most 2.5 %; that it does so
+    on as many tasks must have at most 5 %.
+
+    >>> [tasks_needed(number) for number in (1, 2, 3, 6, 14, 15)]
+    [1, 1, 2, 2, 2, 3]
+    """
+    from scipy.stats import binom
+
+    return next(n for n in range(1, tasks + 1) if binom.sf(n - 1, tasks, ERROR / 2) <= ERROR)
 
 
 def _all_of(number: int) -> str:

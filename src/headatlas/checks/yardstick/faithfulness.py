@@ -33,7 +33,8 @@ from headatlas.maps.order import Head
 from headatlas.stats.arrays import FloatArray
 from headatlas.stats.ceiling import split_half
 from headatlas.stats.faithfulness import HIGHER_IS_BETTER, KeepCurve
-from headatlas.stats.intervals import Change, change_of, p_of
+from headatlas.stats.intervals import Change, change_of
+from headatlas.stats.orders import between_orders
 from headatlas.stats.ratio import needed_change
 from headatlas.stats.resampling import (
     bootstrap_change,
@@ -183,8 +184,7 @@ class _Judged:
     def scores(self) -> dict[str, CurveScore]:
         """Every score with its interval, and how much better it is than by chance.
 
-        Were the map's order a shuffled one too, it would differ from the mean of n draws by
-        (1 + 1 / n) times their variance, beside what other questions would change.
+        Other questions would change that, and so would other shuffled orders (`between_orders`).
         """
         curves = self._curves("keep", keep_shares())
         means = [curve.scores(self._equal) for curve in curves]
@@ -195,15 +195,11 @@ class _Judged:
             value, *controls = (float(mean[name][0]) for mean in means)
             own, *others = (draws[name] for draws in resampled)
             better = sign * (value - float(np.mean(controls)))
-            between = float(np.var(controls, ddof=1)) * (1 + 1 / len(controls))
-            parts = [
-                bootstrap_variance(own - np.mean(others, axis=0), self._prefixes),
-                (between, len(controls) - 1.0),
-            ]
+            questions = bootstrap_variance(own - np.mean(others, axis=0), self._prefixes)
             scores[name] = CurveScore(
                 self._change(value, own),
                 tuple(controls),
-                change_of(better, parts, self._level),
-                p_of(better, parts),
+                change_of(better, [questions, between_orders([controls])], self._level),
+                questions,
             )
         return scores

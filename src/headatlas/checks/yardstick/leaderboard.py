@@ -16,6 +16,7 @@ from headatlas.stats.arrays import FloatArray
 from headatlas.stats.faithfulness import HIGHER_IS_BETTER
 from headatlas.stats.intervals import Change, p_of
 from headatlas.stats.multiple import holm
+from headatlas.stats.orders import between_orders
 from headatlas.stats.resampling import (
     bootstrap_change,
     bootstrap_variance,
@@ -45,8 +46,7 @@ def rank_maps(
             f"are {len(kinds)} kinds."
         )
     groups, unranked = _largest_groups(results)
-    beaten_chance = _beaten_chance([one for own in groups for one in own])
-    rows = [row for own in groups for row in _standings(own, seconds, beaten_chance)]
+    rows = [row for own in groups for row in _standings(own, seconds)]
     first = results[0]
     return Leaderboard(
         first.about.model,
@@ -87,15 +87,18 @@ def _corrected(p: Sequence[float], levels: Sequence[float]) -> FloatArray:
 
 
 def _beaten_chance(results: Sequence[Faithfulness]) -> dict[tuple[str, str], bool | None]:
-    """Whether a map is better than shuffled orders, by its name and a score.
+    """Whether a map of a task is better than shuffled orders, by its name and a score.
 
-    Corrected for all maps of all tasks, score by score.
+    What shuffled orders differ by is taken from those of all maps of the task; corrected for the
+    number of maps.
     """
     found: dict[tuple[str, str], bool | None] = {}
     levels = [one.about.level for one in results]
     for score in HIGHER_IS_BETTER:
         own = [one.scores[score] for one in results]
-        p = _corrected([score.p for score in own], levels)
+        between = between_orders([value.controls for value in own])
+        tests = [p_of(value.better.mean, [value.from_questions, between]) for value in own]
+        p = _corrected(tests, levels)
         for result, value, corrected in zip(results, own, p, strict=True):
             shown = corrected <= ERROR  # NaN: not shown
             found[result.about.map, score] = value.better.mean > 0 if shown else None
@@ -105,10 +108,9 @@ def _beaten_chance(results: Sequence[Faithfulness]) -> dict[tuple[str, str], boo
 def _standings(
     results: list[Faithfulness],
     seconds: Mapping[str, float],
-    beaten_chance: Mapping[tuple[str, str], bool | None],
 ) -> list[Standing]:
     """The maps of one task."""
-    compared = _Compared(results)
+    compared, beaten_chance = _Compared(results), _beaten_chance(results)
     return [
         Standing(
             result.about.task,
