@@ -248,10 +248,7 @@ def test_where_heads_are_not_needed_nobody_serves():
             one,
             needed=Change(0.0, -0.1, 0.1),
             scores={
-                name: score
-                if name == "gain"
-                else CurveScore(unknown, (), unknown, (float("nan"), 1.0))
-                for name, score in one.scores.items()
+                name: score if name == "gain" else nothing for name, score in one.scores.items()
             },
         )
         for one in (judged("one"), judged("two"))
