@@ -18,7 +18,10 @@ RESULTS ?= build/results
 COGQA ?=
 GEMMA ?=
 QWEN ?=
-JUDGED := ioi induction singular-plural present-past syntax math
+JUDGED := ioi induction greater-than aba present-past syntax
+FEW := --examples 16
+EFFECTS := "ablate $(FEW)" "ablate --replacement mean $(FEW)" "attribute $(FEW)" "attention $(FEW)" "writes $(FEW)" "knockout $(FEW)" "patch --direction denoise $(FEW)" gate
+JUDGED_MORE := ioi induction greater-than
 READY := $(VENV)/.ready
 LENS := build/bench-lens
 # Modules are compiled when first imported, and most never are; the setting would have that done anew
@@ -73,17 +76,15 @@ results: $(READY)
 	$(BIN)/headatlas check $(RESULTS)/cognition --questions 8
 	test -z "$(COGQA)" || $(BIN)/headatlas probe --causes --suite $(COGQA) --out $(RESULTS)/cogqa
 	test -z "$(COGQA)" || $(BIN)/headatlas check $(RESULTS)/cogqa --task $(COGQA) --questions 16
-	for task in $(JUDGED); do \
-	    for method in "ablate" "ablate --replacement mean" attribute patch knockout attention writes "gate --seeds 2"; do \
-	        $(BIN)/headatlas $$method --task $$task --out $(RESULTS)/methods || exit; \
-	        test -z "$(GEMMA)" || $(BIN)/headatlas $$method --model $(GEMMA) --task $$task --out $(RESULTS)/methods-gemma || exit; \
-	    done; \
-	done
-	for task in ioi induction greater-than; do \
-	    for method in "attention --examples 16" "writes --examples 16" "attribute --examples 16" "knockout --examples 8"; do \
-	        test -z "$(QWEN)" || $(BIN)/headatlas $$method --model $(QWEN) --task $$task --out $(RESULTS)/methods-qwen || exit; \
-	    done; \
-	done
+	for task in $(JUDGED); do for method in $(EFFECTS); do \
+	    $(BIN)/headatlas $$method --task $$task --seeds 2 --out $(RESULTS)/methods || exit; \
+	done; done
+	test -z "$(GEMMA)" || for task in $(JUDGED_MORE); do for method in $(EFFECTS); do \
+	    $(BIN)/headatlas $$method --model $(GEMMA) --task $$task --seeds 2 --out $(RESULTS)/methods-gemma || exit; \
+	done; done
+	test -z "$(QWEN)" || for task in $(JUDGED_MORE); do for method in attribute attention writes knockout; do \
+	    $(BIN)/headatlas $$method --model $(QWEN) --task $$task --examples 8 --out $(RESULTS)/methods-qwen || exit; \
+	done; done
 	for run in methods methods-gemma; do test ! -d $(RESULTS)/$$run || $(BIN)/headatlas check $(RESULTS)/$$run --kind faithfulness --kind specificity || exit; done
 	test -z "$(QWEN)" || $(BIN)/headatlas check $(RESULTS)/methods-qwen --kind faithfulness --questions 8
 	$(BIN)/python tools/results.py $(RESULTS)
