@@ -20,6 +20,11 @@ MODELS = {
 }
 """The runs of the page, the embedded model's first."""
 
+NOT_JUDGED = (
+    "There is no leaderboard here yet: of the maps below, none or only some have been judged by "
+    "the yardstick. `make results` computes what is missing."
+)
+
 KEPT = ("maps/*.nc", "checks/*.faithfulness.json", "checks/*.specificity.json")
 KEPT += ("checks/*.mediation.json", "checks/leaderboard.json")
 """What is stored of a run."""
@@ -47,8 +52,7 @@ def page() -> str:
     """docs/results/methods.md"""
     found = boards()
     parts = ["# Which map to believe"]
-    if found:
-        parts += _judged(found)
+    parts += _judged(found) if found else [text(NOT_JUDGED)]
     parts += _made()
     for run, board in found.items():
         parts += _model_section(run, board)

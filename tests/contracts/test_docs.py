@@ -11,6 +11,7 @@ import pytest
 import cognition_page
 import contrast_section
 import gating_page
+import methods_page
 import task_page
 from plots.made_up import contrast_check
 from write_docs import cli_page
@@ -31,7 +32,8 @@ def test_the_page_of_tasks_is_up_to_date():
 
 
 def test_the_pages_of_results_tell_what_is_stored_beside_them():
-    for name, written in (("gating", gating_page), ("cognition", cognition_page)):
+    pages = {"gating": gating_page, "cognition": cognition_page, "methods": methods_page}
+    for name, written in pages.items():
         page = (ROOT / "docs" / "results" / f"{name}.md").read_text(encoding="utf-8")
         assert page == written.page(), "run 'python tools/results.py'"
 
