@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from headatlas.maps.map import Map
 
 DEVIATIONS = 3
-"""A head mediates if its indirect effect exceeds the mean by so many standard deviations."""
+"""A head mediates if its indirect effect exceeds the mean by this number of standard deviations."""
 
 NAMED = 5
 """As many mediating heads are named, the strongest first."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from headatlas.models.spec import Head, ModelSpec
 
 SHARE, FEWEST = 3, 48
-"""By default one evaluation for three heads, and at least so many."""
+"""By default one evaluation for three heads, and at least this number."""
 
 ALONE, IN_COMPANY = 1.0, 2.0
 """How the effect of a head was measured; 0 where it is an estimate."""
