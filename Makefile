@@ -66,16 +66,16 @@ results: $(READY)
 	$(BIN)/headatlas gate --task math --seeds 5 --out $(RESULTS)/gating
 	$(BIN)/python tools/schedules.py $(RESULTS)
 	for varied in start data; do $(BIN)/headatlas gate --task present-past --varied $$varied --seeds 4 --out $(RESULTS)/varied || exit; done
-	$(BIN)/headatlas check $(RESULTS)/gating
-	$(BIN)/headatlas check $(RESULTS)/default
+	$(BIN)/headatlas check $(RESULTS)/gating --kind gating
+	$(BIN)/headatlas check $(RESULTS)/default --kind gating
 	test -z "$(GEMMA)" || $(BIN)/headatlas gate --model $(GEMMA) --task math --batch-size 8 --seeds 5 --out $(RESULTS)/gemma
 	test -z "$(GEMMA)" || $(BIN)/headatlas gate --model $(GEMMA) --task syntax --batch-size 8 --seeds 5 --out $(RESULTS)/gemma-short
 	test -z "$(GEMMA)" || $(BIN)/headatlas gate --model $(GEMMA) --task syntax --batch-size 8 --steps 120 --free-steps 40 --seeds 5 --out $(RESULTS)/gemma
 	$(BIN)/headatlas contrast --out $(RESULTS)/contrast
 	$(BIN)/headatlas probe --out $(RESULTS)/cognition
-	$(BIN)/headatlas check $(RESULTS)/cognition --questions 8
+	$(BIN)/headatlas check $(RESULTS)/cognition --kind functions --kind probe --questions 8
 	test -z "$(COGQA)" || $(BIN)/headatlas probe --causes --suite $(COGQA) --out $(RESULTS)/cogqa
-	test -z "$(COGQA)" || $(BIN)/headatlas check $(RESULTS)/cogqa --task $(COGQA) --questions 16
+	test -z "$(COGQA)" || $(BIN)/headatlas check $(RESULTS)/cogqa --task $(COGQA) --kind functions --kind probe --questions 16
 	for task in $(JUDGED); do for method in $(EFFECTS); do \
 	    $(BIN)/headatlas $$method --task $$task --seeds 2 --out $(RESULTS)/methods || exit; \
 	done; done
@@ -87,6 +87,8 @@ results: $(READY)
 	done; done
 	for run in methods methods-gemma; do test ! -d $(RESULTS)/$$run || $(BIN)/headatlas check $(RESULTS)/$$run --kind faithfulness --kind specificity || exit; done
 	test -z "$(QWEN)" || $(BIN)/headatlas check $(RESULTS)/methods-qwen --kind faithfulness --questions 8
+	for task in ioi present-past; do $(BIN)/headatlas patch --direction denoise $(FEW) --task $$task --seeds 2 --out $(RESULTS)/default || exit; done
+	for run in default methods methods-gemma methods-qwen; do test ! -d $(RESULTS)/$$run || $(BIN)/headatlas compare $(RESULTS)/$$run || exit; done
 	$(BIN)/python tools/results.py $(RESULTS)
 
 real-models: $(READY)

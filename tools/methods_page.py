@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from math import isnan
+from pathlib import Path
+from typing import Any
 
 import headatlas as ha
+from agreement_section import agreement_section
 from attending_section import attending_section
 from headatlas.checks.results import Standing
 from headatlas.maps import load_map
 from map_settings import COLUMNS, settings_rows
 from markdown import table, text
+from mediation_section import mediation_section, most_seeds
 from methods_sentences import cost_sentence, models_sentence
 from stored import RESULTS, record
 
@@ -26,8 +30,11 @@ NOT_JUDGED = (
 )
 
 KEPT = ("maps/*.nc", "checks/*.faithfulness.json", "checks/*.specificity.json")
-KEPT += ("checks/*.mediation.json", "checks/leaderboard.json")
+KEPT += ("checks/*.mediation.json", "checks/*.comparison.json", "checks/leaderboard.json")
 """What is stored of a run."""
+
+MORE_SEEDS = "default"
+"""The run of the embedded model whose gating maps have most seeds."""
 
 
 def boards() -> dict[str, ha.Leaderboard]:
@@ -46,6 +53,9 @@ def draw_figures() -> None:
         for number, result in enumerate(_results(run, "specificity", ha.TaskSpecificity)):
             path = RESULTS / run / "figures" / f"specificity-{number}.png"
             ha.save_figure(result.plot(), path)
+    for run in MODELS:
+        for result in most_seeds(_mediations(run)):
+            ha.save_figure(result.plot(), _mediation_figure(run, result))
 
 
 def page() -> str:
@@ -57,6 +67,11 @@ def page() -> str:
     for run, board in found.items():
         parts += _model_section(run, board)
     parts += attending_section({MODELS[run]: maps for run, maps in all_maps().items()})
+    parts += mediation_section({name: _mediations(run) for run, name in MODELS.items()})
+    parts += _mediation_figures()
+    parts += agreement_section(
+        {name: _results(run, "comparison", ha.Comparison) for run, name in MODELS.items()}
+    )
     return "\n\n".join(parts) + "\n"
 
 
@@ -143,10 +158,24 @@ def _model_section(run: str, board: ha.Leaderboard) -> list[str]:
             f"![Specificity]({run}/figures/specificity-{number}.png)",
             text(" ".join(f"{line}." for line in result.summary())),
         ]
-    mediations = _results(run, "mediation", ha.Mediation)
-    if mediations:
-        parts.append("\n".join(text(" ".join(result.summary()), "- ") for result in mediations))
     return parts
+
+
+def _mediations(run: str) -> list[ha.Mediation]:
+    """The stored results of a model, those of further seeds among them."""
+    more = _results(MORE_SEEDS, "mediation", ha.Mediation) if run == next(iter(MODELS)) else []
+    return _results(run, "mediation", ha.Mediation) + more
+
+
+def _mediation_figure(run: str, result: ha.Mediation) -> Path:
+    return RESULTS / run / "figures" / f"mediation-{result.task}.png"
+
+
+def _mediation_figures() -> list[str]:
+    paths = [
+        _mediation_figure(run, result) for run in MODELS for result in most_seeds(_mediations(run))
+    ]
+    return [f"![Mediation against gating]({path.relative_to(RESULTS)})" for path in paths]
 
 
 def _questions(run: str, board: ha.Leaderboard) -> str:
@@ -180,6 +209,6 @@ def _cost(row: Standing) -> list[str]:
     return ["" if isnan(value) else format(value, form) for value, form in numbers]
 
 
-def _results(run: str, kind: str, result: type[ha.Result]) -> list[ha.Result]:
+def _results(run: str, kind: str, result: type[Any]) -> list[Any]:
     paths = sorted((RESULTS / run / "checks").glob(f"*.{kind}.json"))
     return [result.from_dict(record(str(path.relative_to(RESULTS)))) for path in paths]

@@ -17,11 +17,14 @@ def atlas_of(run: str) -> ha.Atlas:
 
 
 def maps_of(run: str) -> dict[str, ha.Map]:
-    """The maps of a run by task."""
+    """The gating and contrast maps of a run by task."""
     if not (RESULTS / run / "maps").is_dir():
         return {}
-    maps = atlas_of(run).maps().values()
-    return {str(head_map.provenance["task"]): head_map for head_map in maps}
+    return {
+        str(head_map.provenance["task"]): head_map
+        for head_map in atlas_of(run).maps().values()
+        if head_map.provenance["method"] in ("gating", "contrast")
+    }
 
 
 def equal_seeds(maps: dict[str, ha.Map]) -> dict[str, ha.Map]:
