@@ -1,0 +1,57 @@
+"""The sections on agreement and mediation, from results whose answer is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import nan
+
+from agreement_section import agreement_rows, agreement_section
+from mediation_section import mediation_section, most_seeds
+from plots.made_up import comparison, mediation
+
+
+def of_tasks(**correlations):
+    """A comparison of two methods on every task, with its correlation."""
+    made = comparison(names=(None,), kinds=("gating", "ablation"))
+    (row,) = made.rows
+    return [
+        replace(
+            made,
+            task=task,
+            method="gating / ablation",
+            rows=(replace(row, spearman=value, within=value / 2, reliability=(0.64, 0.64)),),
+        )
+        for task, value in correlations.items()
+    ]
+
+
+def test_correlations_are_means_over_tasks_beside_their_ceiling():
+    ((maps, tasks, correlation, within, ceiling, _),) = agreement_rows(of_tasks(ioi=0.2, aba=0.6))
+    assert (maps, tasks) == ("ablation – gating", "2")
+    assert correlation == "+0.40 (+0.20 … +0.60)"
+    assert within == "+0.20"
+    assert ceiling == "0.64"
+
+
+def test_what_is_not_known_is_left_empty():
+    (made,) = of_tasks(ioi=0.2)
+    row = replace(made.rows[0], reliability=(nan, nan), disattenuated=nan)
+    ((*_, ceiling, without_noise),) = agreement_rows([replace(made, rows=(row,))])
+    assert (ceiling, without_noise) == ("", "")
+
+
+def test_only_different_methods_on_one_task_are_counted():
+    (made,) = of_tasks(ioi=0.2)
+    others = [replace(made, task="ioi / aba"), replace(made, method="gating")]
+    assert agreement_rows(others) == []
+    assert agreement_section({"A": others}) == []
+    assert "### B" in agreement_section({"A": others, "B": [made]})
+
+
+def test_of_a_task_the_gating_map_of_most_seeds_is_tested():
+    few, many, other = mediation(seeds=2), mediation(seeds=10), mediation(task="ioi")
+    assert most_seeds([many, other, few]) == [other, many]
+    words = " ".join("\n".join(mediation_section({"A": [few, many]})).split())
+    assert "10 seeds" in words
+    assert "2 seeds" not in words
+    assert mediation_section({"A": []}) == []
