@@ -1,13 +1,15 @@
 """Continue from stored results: `python tools/restore.py FOLDER`.
 
 Writes every part of every seed of the maps in docs/results/, those of probing aside, as a finished
-unit of its run in FOLDER; `make results RESULTS=FOLDER` then computes only what is missing.
+unit of its run in FOLDER, and the results of checks beside them; `make results RESULTS=FOLDER` then
+computes only what is missing.
 Replaces nothing. Layers that a map has in part are left out, and so are maps of another version of
 their method: both are computed again.
 """
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -87,6 +89,11 @@ def restore(folder: Path) -> int:
             if not (target / name).exists():
                 save_map(unit, target / name)
                 written += 1
+    for path in sorted(RESULTS.glob("*/checks/*.json")):
+        target = folder / path.relative_to(RESULTS)
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
     return written
 
 

@@ -14,6 +14,7 @@ from headatlas.checks.yardstick.curves import KEPT, keep_shares
 from headatlas.checks.yardstick.leaderboard import rank_maps
 from headatlas.errors import HeadAtlasError
 from headatlas.maps import Map
+from headatlas.maps.labels import evidence
 from headatlas.runs.leaderboard import _distinct
 from headatlas.stats.faithfulness import HIGHER_IS_BETTER, KeepCurve
 from headatlas.stats.intervals import Change
@@ -21,6 +22,7 @@ from headatlas.stats.ratio import needed_change
 from headatlas.stats.resampling import bootstrap_change, equal_weights, resampled_weights
 
 PREFIXES = tuple(np.repeat(range(6), 4).tolist())
+GOOD_AND_BAD = (("good", 0.8), ("bad", 0.3))
 CLEAR, HARDLY = 0.02, 0.08
 """Standard errors of a map's lead of 0.2 over shuffled orders: p < 1e-6, and p = 0.02."""
 
@@ -240,19 +242,34 @@ def test_the_replacement_that_was_used_is_told():
     )
 
 
-def test_where_heads_are_not_needed_nobody_serves():
+def not_needed(one):
+    """The same map of a task that the model is not shown to need its heads for."""
     unknown = Change(float("nan"), float("nan"), float("nan"))
     nothing = CurveScore(unknown, (), unknown, (float("nan"), 1.0))
-    maps = [
-        replace(
-            one,
-            needed=Change(0.0, -0.1, 0.1),
-            scores={
-                name: score if name == "gain" else nothing for name, score in one.scores.items()
-            },
-        )
-        for one in (judged("one"), judged("two"))
-    ]
+    scores = {name: score if name == "gain" else nothing for name, score in one.scores.items()}
+    return replace(one, needed=Change(0.0, -0.1, 0.1), scores=scores)
+
+
+def test_a_task_without_faithfulness_does_not_hide_what_others_show():
+    maps = [judged(name, small, task=t) for name, small in GOOD_AND_BAD for t in ("math", "ioi")]
+    maps += [not_needed(judged(name, small, task="aba")) for name, small in GOOD_AND_BAD]
+    line = line_of(rank_maps(maps, {}), "To find a small circuit")
+    assert "trust good: on 2 of 3 tasks" in line
+    assert "mean 0.8" in line
+
+
+def test_the_longer_of_two_gating_maps_rests_on_more():
+    def gates(steps):
+        scores = {"facilitation": (("seed", "layer", "head"), np.zeros((1, 1, 2)))}
+        losses = {"loss": (("seed", "stage", "step"), np.zeros((1, 3, steps)))}
+        facts = {"model": "m", "task": "math", "method": "gating", "settings": {"batch_size": 16}}
+        return Map.of(scores, facts, {"seed": [0], **losses})
+
+    assert evidence(gates(60)) > evidence(gates(18)) == (16 * 54, 1)
+
+
+def test_where_heads_are_not_needed_nobody_serves():
+    maps = [not_needed(one) for one in (judged("one"), judged("two"))]
     board = rank_maps(maps, {})
     assert not any(row.serves("circuit") for row in board.rows)
     assert isnan(board.rows[0].behind["circuit"].mean)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import isnan, nan
 from string import ascii_letters
 
 import numpy as np
@@ -11,11 +12,12 @@ import torch
 
 import headatlas as ha
 from headatlas.checks.results import TaskSpecificity
-from headatlas.checks.yardstick.task_specificity import _Losses
+from headatlas.checks.yardstick.task_specificity import _advantage, _Losses, _shares
 from headatlas.maps import Map
 from headatlas.methods.replacement import replacement_vectors
 from headatlas.models.edit import Edit
 from headatlas.runs.specificity import sets_of_tasks
+from headatlas.stats.intervals import Change
 from headatlas.tasks import Example, Task
 from plots import made_up
 from plots.made_up import change
@@ -152,6 +154,38 @@ def test_a_task_that_is_not_shown_to_need_heads_has_no_loss():
     assert np.isnan(_Losses(values, range(24)).mean).all()
     values[1] = empty - 3
     assert _Losses(values, range(24)).mean[0] == 0
+
+
+def test_a_task_without_a_loss_leaves_the_others():
+    """Of three tasks, the model is not shown to need its heads for the last."""
+    rng = np.random.default_rng(0)
+    losses = []
+    for own in range(3):
+        empty = np.full(24, -3.0) if own < 2 else -1 + rng.normal(0, 1, 24)
+        removed = [np.full(24, -2.0 if other == own else -1.2) for other in range(3)]
+        whole = -1 + rng.normal(0, 0.01, 24)
+        losses.append(_Losses(np.array([whole, empty, *removed]), range(24)))
+    assert [one.needs_heads for one in losses] == [True, True, False]
+    found = _advantage(losses)
+    assert found.mean == pytest.approx(0.4, abs=0.02)
+    assert found.low > 0
+    p, p_low = _shares(np.array([one.mean for one in losses]).T)
+    assert p == pytest.approx(1 / 6)  # assignments with the first two in place: one of six
+    assert p_low == 1.0
+    assert np.isnan(_shares(np.full((3, 3), np.nan))).all()
+    assert isnan(_advantage([losses[2]] * 3).mean)
+
+
+def test_the_sentence_names_tasks_without_a_loss():
+    unknown = Change(nan, nan, nan)
+    made = four_tasks(change(0.6), 0.04, 1.0)
+    loss = ((change(0.8), unknown, change(0.8), change(0.8)),) * 4
+    made = replace(made, loss=loss)
+    assert made.own == pytest.approx(0.8)
+    assert made.least_p == pytest.approx(1 / 24)
+    (sentence,) = made.summary()
+    assert sentence.endswith("the model is not shown to need its heads for b)")
+    made.plot()
 
 
 def test_sets_have_one_map_per_task_and_two_tasks(atlas):

@@ -14,11 +14,14 @@ import torch
 from headatlas.checks.context import CheckContext
 from headatlas.checks.results import About
 from headatlas.checks.yardstick import questions as questions_module
+from headatlas.checks.yardstick.cost import forward_passes
 from headatlas.checks.yardstick.curves import REMOVED, keep_shares
 from headatlas.checks.yardstick.faithfulness import check_faithfulness
+from headatlas.checks.yardstick.order import can_be_judged
 from headatlas.checks.yardstick.questions import RemovalQuestions
 from headatlas.errors import TaskError
-from headatlas.methods import Ablation
+from headatlas.maps import Map, combine
+from headatlas.methods import Ablation, Gating
 from headatlas.models.edit import Edit
 from headatlas.models.run.sweep import Sweep
 from headatlas.stats.intervals import Change
@@ -46,7 +49,7 @@ def head_map(tiny, task):
 def judged(tiny, task, head_map):
     """The check, with made-up measurements; `names` are those that it keeps."""
 
-    def run(whole, empty, names=None):
+    def run(whole, empty, names=None, look=1):
         def keep(name, compute):
             if names is not None:
                 names.append(name)
@@ -57,7 +60,7 @@ def judged(tiny, task, head_map):
             kept["remove"] = kept["remove"][::-1]
             return {curve: values.tolist() for curve, values in kept.items()}
 
-        about = About(head_map.name, "hash", "tiny", task.name, QUESTIONS)
+        about = About(head_map.name, "hash", "tiny", task.name, QUESTIONS, look=look)
         options = {"replacement": "mean", "measure": "logprob"}
         return check_faithfulness(
             CheckContext(tiny, task, head_map, about, {}, keep, options=options)
@@ -88,6 +91,27 @@ def test_without_a_shown_need_for_heads_there_is_no_faithfulness(judged, differe
     _, unknown, gain = result.summary()
     assert "is not shown to need its heads for this task" in unknown
     assert gain.startswith("gain when")
+
+
+def test_a_need_for_heads_does_not_depend_on_how_often_a_map_was_looked_at(judged):
+    noise = np.random.default_rng(0).normal(0, 0.5, QUESTIONS)
+    first, later = (judged(-2.75 + noise, np.full(QUESTIONS, -3.0), look=n) for n in (1, 5))
+    assert first.needed == later.needed
+    assert later.about.level > first.about.level
+
+
+def test_maps_of_pairs_of_tasks_are_not_judged():
+    scores = {"gate": (("seed", "layer", "head"), np.zeros((1, 2, 2)))}
+    facts = {"method": "contrast", "model": "m", "task": "a-not-b"}
+    assert not can_be_judged(Map.of(scores, facts, {"seed": [0]}))
+    scores = {"effect": (("seed", "layer", "head"), np.zeros((1, 2, 2)))}
+    assert can_be_judged(Map.of(scores, facts | {"method": "ablation"}, {"seed": [0]}))
+    assert can_be_judged(Map.of(scores, facts | {"method": "of my own"}, {"seed": [0]}))
+
+
+def test_the_cost_of_gating_is_known(tiny, task):
+    gates = combine([Gating(steps=3, batch_size=4).run(tiny, task, seed) for seed in range(2)])
+    assert forward_passes(gates, tiny) == 2 * 2 * 4 * (2 + 3 + 3)  # seeds, gradient, batch, updates
 
 
 def test_no_difference_is_not_called_a_difference():

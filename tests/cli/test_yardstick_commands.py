@@ -6,7 +6,7 @@ import pytest
 
 import headatlas as ha
 from headatlas.runs.atlas import Atlas
-from small_things import write_task
+from small_things import save_tiny_folder, write_task
 
 
 @pytest.fixture(scope="module")
@@ -57,3 +57,43 @@ def test_a_map_of_test_questions_is_passed_over_unless_it_is_named(headatlas, ju
     )
     named = ("--questions", 4, "--map", "few", "--map", "attribution")
     assert headatlas(*words(folder, task, few), *named)[0] == 2
+
+
+def test_a_model_that_joins_leaves_no_old_board(judged, tiny_folder, tmp_path):
+    """The boards of two models have names of their own; that of one alone is gone."""
+    _, task, _ = judged
+    atlas = ha.Atlas(tmp_path / "out", model=tiny_folder, progress=None)
+
+    def judge(study):
+        made = study.map(ha.Ablation(examples=4), task, baseline=False)
+        study.check(made, task, kind="faithfulness", questions=4)
+        boards = study.leaderboards()
+        return boards, sorted(path.name for path in (atlas.folder / "checks").glob("leader*"))
+
+    boards, files = judge(atlas)
+    assert (len(boards), files) == (1, ["leaderboard.json"])
+    other = save_tiny_folder(tmp_path / "other", layers=2)
+    boards, files = judge(ha.Atlas(atlas.folder, model=other, progress=None))
+    assert len(boards) == len(files) == 2
+    assert "leaderboard.json" not in files
+    assert {f"{board.file_name}.json" for board in boards} == set(files)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"replacment": "zero"}, "no option 'replacment'"),
+        ({"replacement": "median"}, "no replacement 'median'"),
+        ({"measure": "diff"}, "diff"),
+    ],
+)
+def test_options_of_a_leaderboard_that_there_are_not(judged, options, message):
+    with pytest.raises(ha.HeadAtlasError, match=message):
+        ha.Atlas(judged[0], progress=None).leaderboard(**options)
+
+
+def test_specificity_of_one_task_says_what_it_needs(headatlas, judged, quick_output):
+    folder, task, _ = judged
+    code, _, error = headatlas("check", folder, "--kind", "specificity", "--task", task)
+    assert code == 2
+    assert "specificity needs maps of two or more tasks by one method" in " ".join(error.split())

@@ -7,10 +7,15 @@ import json
 
 import numpy as np
 import pytest
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
 
+from architectures.small_models import build
 from headatlas.maps import combine
 from headatlas.methods import METHODS, Gating, Probing
 from headatlas.methods.contrast import Contrast
+from headatlas.models.model import Model
 from headatlas.tasks import Example, Task
 from headatlas.tasks.pairs import TaskPairs
 
@@ -116,9 +121,32 @@ def test_the_check_gives_sentences(method, subject, tiny):
 
 
 def test_the_model_is_as_before(method, subject, tiny):
-    import torch
-
     ids = torch.arange(5, 12)[None]
     before = tiny.hf(ids).logits
     method.run(tiny, subject)
     assert torch.equal(tiny.hf(ids).logits, before)
+
+
+def word_tokenizer():
+    """One token per word of the subjects, within the vocabulary of the small models."""
+    words = ["<s>", "<unk>", *map(str, range(80)), "ab", "cd", "xy", "zw", "no"]
+    numbers = {word: number for number, word in enumerate(words)}
+    backend = Tokenizer(models.WordLevel(numbers, unk_token="<unk>"))
+    backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return PreTrainedTokenizerFast(tokenizer_object=backend, bos_token="<s>", unk_token="<unk>")
+
+
+@pytest.fixture(scope="module", params=["laguna", "lfm2"])
+def uneven(request):
+    """A model whose layers differ in their number of heads, and one with layers without any."""
+    torch.manual_seed(0)
+    return Model(build(request.param), word_tokenizer(), request.param)
+
+
+def test_heads_that_do_not_exist_have_no_number(method, subject, uneven):
+    values = method.run(uneven, subject)[method.variable].transpose(..., "layer", "head")
+    exists = np.zeros(values.shape[-2:], dtype=bool)
+    for head in uneven.spec.heads():
+        exists[head] = True
+    assert not exists.all()
+    assert (np.isfinite(values.to_numpy()) == exists).all()

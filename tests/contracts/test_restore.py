@@ -66,3 +66,17 @@ def test_layers_that_a_map_has_in_part_and_other_versions_are_left_out(results, 
     (results / "maps").mkdir(parents=True)
     save_map(head_map, results / "maps" / "one.nc")
     assert restore.restore(tmp_path / "run") == 1
+
+
+def test_a_check_is_found_again(results, tmp_path, tiny):
+    method, subject = Ablation(), SUBJECTS[Ablation.subject]
+    options = {"kind": "faithfulness", "questions": 4}
+    first = Atlas(results, tiny, progress=None)
+    before = first.check(first.map(method, subject, baseline=False), subject, **options)
+    shutil.rmtree(results / "units")
+    restore.restore(tmp_path / "run")
+    atlas = Atlas(tmp_path / "run" / "methods", tiny, progress=None)
+    head_map = atlas.map(method, subject, baseline=False)
+    units = set(atlas.store.units.iterdir())
+    assert atlas.check(head_map, subject, **options) == before
+    assert set(atlas.store.units.iterdir()) == units

@@ -75,6 +75,22 @@ def test_one_search_for_heads_has_no_halves_but_several_have():
     assert halves(Map(data, found.provenance)).factor == 3
 
 
+def test_seeds_that_all_took_every_question_share_them():
+    made = question_halves(VALUES, examples_used=20, settings={"examples": 32})
+    whole, drawn = halves(made), halves(question_halves(VALUES, examples_used=32))
+    assert not whole.aligned_with(whole)
+    assert drawn.aligned_with(drawn)
+    too_long = {"examples_used": 20, "examples_too_long": 12, "settings": {"examples": 32}}
+    left_out = halves(question_halves(VALUES, **too_long))
+    assert left_out.aligned_with(left_out)  # 32 were drawn, 12 could not be used
+
+
+def test_gates_are_learned_from_the_train_questions():
+    gates = halves(effects(VALUES[0], method="gating"))
+    assert not gates.independent_of(halves(effects(VALUES[0], split="train")))
+    assert gates.independent_of(halves(effects(VALUES[0], split="test")))
+
+
 def test_the_halves_of_two_maps_share_what_they_were_measured_on():
     alone = VALUES[:, :1]
     one, same = (halves(question_halves(alone, method=name)) for name in ("ablation", "writes"))

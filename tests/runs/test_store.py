@@ -13,7 +13,8 @@ from headatlas.maps.naming import map_name, safe_name
 from headatlas.methods import Ablation
 from headatlas.runs.assemble import assemble
 from headatlas.runs.engine import Outcome, run_units
-from headatlas.runs.store import Store, find_name
+from headatlas.runs.leaderboard import _seconds
+from headatlas.runs.store import SECONDS, Store, find_name
 from headatlas.runs.unit import Unit, cut
 from headatlas.tasks import Example, Task
 
@@ -68,10 +69,29 @@ def test_finished_units_are_skipped(store, tiny):
     units, first, steps = run(store, tiny)
     assert (len(first.computed), len(first.skipped), steps) == (3, 0, 12)
     store.path(units[1]).unlink()
-    stamps = {path: path.stat().st_mtime_ns for path in store.units.iterdir()}
+    stamps = {path: path.stat().st_mtime_ns for path in store.units.glob("*.nc")}
     _, second, steps = run(store, tiny)
     assert (list(second.computed), len(second.skipped), steps) == ([units[1].key], 2, 12)
     assert all(path.stat().st_mtime_ns == stamp for path, stamp in stamps.items())
+
+
+def test_the_time_of_a_unit_is_known_whichever_run_computed_it(store, tiny, caplog):
+    _, outcome, _ = run(store, tiny)
+    run(store, tiny)  # computes nothing
+    assert store.seconds() == outcome.computed
+    with (store.units / SECONDS).open("a") as file:
+        file.write('{"unit": "ha')
+    assert store.seconds() == outcome.computed
+    assert "cannot be read" in caplog.text
+
+
+def test_a_map_with_a_unit_of_unknown_time_has_none(store, tiny):
+    units, outcome, _ = run(store, tiny)
+    name = store.save_map(assemble(units, outcome, store, {})).stem
+    assert _seconds(store) == {name: pytest.approx(sum(outcome.computed.values()))}
+    lines = (store.units / SECONDS).read_text().splitlines()
+    (store.units / SECONDS).write_text("\n".join(lines[1:]))
+    assert _seconds(store) == {}
 
 
 def test_a_damaged_unit_is_reported_and_computed_again(store, tiny, caplog):

@@ -92,6 +92,15 @@ def test_a_second_bos_is_left_out_of_the_chat_template():
         task.for_tokenizer(broken).prompts()
 
 
+def test_a_question_is_the_same_after_other_demonstrations():
+    task = Task.of("own", [Example(f"Q: {i}\nA:", f" {i}") for i in range(40)])
+    shots = replace(task, form=Form("icl", 2))
+    one, other = (shots.prompts("train", seed) for seed in (0, 1))
+    assert {e.prompt for e in one}.isdisjoint(e.prompt for e in other)
+    asked = {e.question for e in task.prompts("train", 0)}
+    assert {e.question for e in one} == {e.question for e in other} == asked
+
+
 def test_a_call_and_a_batch_share_demonstrations_but_batches_differ():
     task = load_task("singular-plural")
     prefixes = {example.prompt.rpartition("Q:")[0] for example in task.prompts(seed=1)}

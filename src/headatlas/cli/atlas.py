@@ -71,7 +71,8 @@ def atlas(
         ]
         study.save_figures(*judged)
         show_report(report)
-        board = study.leaderboard()
-        show_leaderboard(board)
-        study.save_figures(board)
+        for board in study.leaderboards():
+            if board.model_hash == study.model.fingerprint:
+                show_leaderboard(board)
+                study.save_figures(board)
     finish(study, [*effects, *gates, functions])

@@ -95,7 +95,8 @@ def check(
         if Kind.specificity in kinds:
             checks.compare_tasks(maps)
         if not checks.results:
-            raise ha.HeadAtlasError(f"no map in {folder} could be checked.")
+            needs = "specificity needs maps of two or more tasks by one method"
+            raise ha.HeadAtlasError(f"no map in {folder} could be checked ({needs}).")
         for result in checks.results:
             show_result(result)
         if any(isinstance(result, ha.Faithfulness) for result in checks.results):

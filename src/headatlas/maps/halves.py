@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from itertools import product
@@ -22,6 +23,13 @@ AVERAGED = "its seeds are averaged"
 """Why the reliability of a map is not known."""
 
 
+DRAWN_FOR = {"gating": "train"}
+"""The split of methods whose maps do not name one."""
+
+EVERY_SEED = -1
+"""Stands for the seed of a draw that took all questions there are, as every seed does."""
+
+
 class Sample(NamedTuple):
     """What half a map was measured on: some questions of a task that a seed draws.
 
@@ -36,7 +44,11 @@ class Sample(NamedTuple):
 
     def shares_questions(self, other: Sample) -> bool:
         """Whether two maps were, or may have been, measured on the same questions."""
-        if self[:3] != other[:3]:
+        if self[:2] != other[:2]:
+            return False
+        if EVERY_SEED in (self.seed, other.seed):
+            return True
+        if self.seed != other.seed:
             return False
         if self.questions is None or other.questions is None:
             return True
@@ -160,15 +172,36 @@ def _samples(
     """What both halves were measured on; forms of a task have the same questions."""
     facts = head_map.provenance
     task = str(facts.get("task")).partition(":")[0]
-    drawn_for = str(facts.get("split") or facts.get("method"))
+    method = str(facts.get("method"))
+    drawn_for = str(facts.get("split") or DRAWN_FOR.get(method, method))
+    whole = not by_question and _took_all(head_map)
     one, other = (
         frozenset(
-            Sample(task, drawn_for, int(seed), (half, *_draw(head_map)) if by_question else None)
+            Sample(
+                task,
+                drawn_for,
+                EVERY_SEED if whole else int(seed),
+                (half, *_draw(head_map)) if by_question else None,
+            )
             for seed in seeds
         )
         for half, seeds in enumerate(seeds_of)
     )
     return one, other
+
+
+def _took_all(head_map: Map) -> bool:
+    """Whether every seed drew all questions of the split: fewer than were asked for."""
+    settings = dict(head_map.provenance.get("settings", {}))
+    if "examples" not in settings:
+        return False
+    wanted = settings["examples"]
+    names = {*head_map.provenance, *map(str, head_map.data.coords)}
+    counted = [n for n in names if n.startswith("examples_") and not n.startswith("examples_of")]
+    drawn = math.fsum(math.fsum(count_of_seeds(head_map, name)) for name in counted)
+    if "examples_used" not in counted or math.isnan(drawn):
+        return False
+    return wanted is None or drawn < wanted * len(count_of_seeds(head_map))
 
 
 def _draw(head_map: Map) -> tuple[Any, ...]:

@@ -43,7 +43,17 @@ def evidence(head_map: Map) -> tuple[float, int]:
     all its seeds (not known is less than any), and the number of seeds."""
     counts = count_of_seeds(head_map)
     examples = math.fsum(counts)
+    if math.isnan(examples):
+        examples = _examples_of_updates(head_map)
     return (-math.inf if math.isnan(examples) else examples), len(counts)
+
+
+def _examples_of_updates(head_map: Map) -> float:
+    """The examples of all updates of all seeds, of a map whose gates were learned."""
+    batch_size = dict(head_map.provenance.get("settings", {})).get("batch_size")
+    if batch_size is None or "loss" not in head_map.data.coords:
+        return math.nan
+    return float(head_map.data["loss"].notnull().sum()) * float(batch_size)
 
 
 def distinct_labels(maps: Sequence[Map]) -> tuple[str, ...]:

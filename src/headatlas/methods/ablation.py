@@ -78,7 +78,8 @@ class Ablation(ExampleMethod):
         return len(part["heads"])
 
     def forward_passes(self, model: Model, examples: int) -> float:
-        passes = examples * sweep_passes(model, self.heads)
+        sets = {self._together(model.spec, head) for head in self.heads or model.spec.heads()}
+        passes = examples * sweep_passes(model, [heads[0] for heads in sets])
         return passes + replacement_passes(self.replacement, examples)
 
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:

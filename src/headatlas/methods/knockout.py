@@ -148,14 +148,22 @@ def _effects(
     """What was measured of every head, or is ascribed to it."""
     examples = range(len(measured.examples))
     values = np.stack([search.estimates(np.array(search.changes)[:, i]) for i in examples])
-    alone = np.zeros(len(spec.heads()))
+    alone = np.zeros(len(spec.heads()))  # by number, as in `values`: example head
     for head, own in search.alone.items():
         values[:, head], alone[head] = own, ALONE
     for head, own in search.in_company.items():
         if own.mean() < values[:, head].mean():
             values[:, head], alone[head] = own, IN_COMPANY
     effects = Effects(spec, measured.examples, keep_examples=keep_examples)
-    shape = (spec.n_layers, spec.n_heads)
-    effects.add_all("effect", values.reshape(-1, *shape), measured=alone.reshape(shape) > 0)
-    effects.add_fact("alone", alone.reshape(shape))
+    by_layer = _by_layer(spec, alone)
+    effects.add_all("effect", _by_layer(spec, values), measured=by_layer > 0)
+    effects.add_fact("alone", by_layer)
     return effects
+
+
+def _by_layer(spec: ModelSpec, values: FloatArray) -> FloatArray:
+    """Numbers of all heads, … × head, as … × layer × head; NaN where there is no head."""
+    placed = np.full((*values.shape[:-1], spec.n_layers, spec.n_heads), np.nan)
+    layers, heads = zip(*spec.heads(), strict=True)
+    placed[..., layers, heads] = values
+    return placed

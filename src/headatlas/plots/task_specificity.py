@@ -40,7 +40,7 @@ def task_specificity(results: Sequence[TaskSpecificity]) -> Figure:
             panel.text(
                 column,
                 row,
-                f"{change.mean:.2f}",
+                "–" if np.isnan(change.mean) else f"{change.mean:.2f}",
                 ha="center",
                 va="center",
                 fontsize=7,

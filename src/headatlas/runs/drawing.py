@@ -66,13 +66,11 @@ def stored_results(store: Store, maps: Mapping[str, Map]) -> dict[str, Result]:
         content = store.read_json(f"checks/{path.name}")
         if content is None or content.get("kind") not in RESULTS:
             continue
-        about = content.get("about", {})
-        checked = maps.get(str(about.get("map"))) if isinstance(about, dict) else None
-        if checked is not None and checked.digest != about.get("map_hash"):
+        if _is_outdated(content, maps):
             logger.warning("%s is left out: its map has changed since.", path.name)
             continue
         version = versions.get(content["kind"])
-        if version is not None and version != about.get("version"):
+        if version is not None and version != content["about"].get("version"):
             logger.warning("%s is left out: it is of another version. Check again.", path.name)
             continue
         try:
@@ -80,6 +78,17 @@ def stored_results(store: Store, maps: Mapping[str, Map]) -> dict[str, Result]:
         except StoreError as error:
             logger.warning("%s is left out: %s", path.name, error)
     return results
+
+
+def _is_outdated(content: Mapping[str, Any], maps: Mapping[str, Map]) -> bool:
+    """Whether a map that a stored result is of has changed since."""
+    about = content.get("about")
+    checked: dict[Any, Any] = {}
+    if isinstance(about, dict):
+        checked[about.get("map")] = about.get("map_hash")
+    if "map_hashes" in content:
+        checked |= dict(zip(content["maps"], content["map_hashes"], strict=False))
+    return any(name in maps and maps[name].digest != digest for name, digest in checked.items())
 
 
 def write_figures(things: Sequence[Map | Result], store: Store) -> list[Path]:

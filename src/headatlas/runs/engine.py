@@ -70,6 +70,7 @@ def run_units(
             step(expected - done, "")
             continue
         step(expected - done, "")  # a fit may end early
-        store.save(unit, result)
+        seconds = round(time.perf_counter() - start, 3)
+        store.save(unit, result, seconds)
         outcome.maps[unit.key] = result
-        outcome.computed[unit.key] = round(time.perf_counter() - start, 3)
+        outcome.computed[unit.key] = seconds

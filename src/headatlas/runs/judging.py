@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from headatlas.checks.results import Leaderboard, Result, TaskSpecificity
     from headatlas.maps import Comparison, Map, Mediation
     from headatlas.runs.atlas import Atlas, TaskLike
+    from headatlas.runs.store import Store
     from headatlas.tasks import Task
 
 Options = Mapping[str, str | None]
@@ -48,7 +49,19 @@ def leaderboards(atlas: Atlas, options: Options) -> list[Leaderboard]:
     boards = stored_leaderboards(list(atlas.maps().values()), atlas.store, **options)
     for board in boards:
         atlas.store.write_json(f"checks/{board.file_name}.json", board.as_dict())
+    _remove_earlier(boards, atlas.store)
     return boards
+
+
+def _remove_earlier(boards: Sequence[Leaderboard], store: Store) -> None:
+    """Remove boards that these take the place of: a model's file has another name once there are
+    several models."""
+    kinds = {(board.replacement, board.measure) for board in boards}
+    names = {f"{board.file_name}.json" for board in boards}
+    for path in (store.folder / "checks").glob("leaderboard*.json"):
+        content = store.read_json(f"checks/{path.name}") or {}
+        if (content.get("replacement"), content.get("measure")) in kinds and path.name not in names:
+            path.unlink()
 
 
 def specificity(

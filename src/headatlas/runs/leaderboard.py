@@ -5,10 +5,14 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from headatlas.checks.kinds import CHECKS
 from headatlas.checks.results import Faithfulness
 from headatlas.checks.yardstick.leaderboard import rank_maps
+from headatlas.checks.yardstick.order import can_be_judged
 from headatlas.errors import HeadAtlasError
 from headatlas.maps.labels import evidence, method_label
+from headatlas.methods.measures import check_measure
+from headatlas.methods.replacement import REMOVALS, check_replacement
 from headatlas.runs.checking import find_check, stored_result
 
 if TYPE_CHECKING:
@@ -22,12 +26,14 @@ logger = logging.getLogger(__name__)
 def stored_leaderboards(maps: list[Map], store: Store, **options: str | None) -> list[Leaderboard]:
     """The leaderboards of the maps whose faithfulness is stored: one per model, that of the model
     with most maps first. Every map that is not ranked is logged with the reason."""
+    usual = CHECKS["faithfulness"].with_options(**options).options
+    check_replacement(usual["replacement"], REMOVALS)
+    check_measure(usual["measure"])
     results: dict[str, list[Faithfulness]] = {}
     for head_map in maps:
-        try:
-            check = find_check(head_map, "faithfulness", **options)
-        except HeadAtlasError:
-            continue  # not a map that can be judged
+        if not can_be_judged(head_map):
+            continue
+        check = find_check(head_map, "faithfulness", **options)
         result = stored_result(head_map, check, store)
         if isinstance(result, Faithfulness):
             results.setdefault(result.model_hash, []).append(result)
@@ -61,21 +67,21 @@ def _distinct(results: list[Faithfulness], maps: list[Map]) -> tuple[list[Faithf
         if evidence(own) > evidence(by_name[before.about.map]):
             chosen[key], result = result, before
         left_out.append(
-            f"{result.about.map} (another map by {key[-1]}, {chosen[key].about.map}, rests on as "
-            "many examples or more)"
+            f"{result.about.map} (another map by {key[-1]}, {chosen[key].about.map}, is not known "
+            "to rest on fewer examples)"
         )
     return list(chosen.values()), left_out
 
 
 def _seconds(store: Store) -> dict[str, float]:
-    """What the units of every map took, all runs together; by the name of the map."""
-    units: dict[str, float] = {}
-    for run in (store.read_json("run.json") or {}).get("runs", []):
-        units.update(run.get("units", {}).get("computed", {}))
+    """What the units of every map took, all runs together, by the name of the map; of maps with a
+    unit whose time is not known, nothing."""
+    took = store.seconds()
+    units = [path.stem for path in store.units.glob("[!.]*.nc")]
     found: dict[str, float] = {}
     for name in store.map_paths():
         key = name.rpartition("-")[2]
-        own = [took for unit, took in units.items() if unit.startswith(key)]
-        if own:
-            found[name] = float(sum(own))
+        own = [unit for unit in units if unit.startswith(key)]
+        if own and took.keys() >= set(own):
+            found[name] = sum(took[unit] for unit in own)
     return found

@@ -17,6 +17,10 @@ from headatlas.runs.unit import Unit
 
 logger = logging.getLogger(__name__)
 
+SECONDS = "seconds.jsonl"
+"""The file of `units/` with a line per unit that was computed; equal runs have equal units, so it
+is not in them."""
+
 
 class Store:
     """Results under one folder. Several processes may use it at once."""
@@ -69,9 +73,27 @@ class Store:
             logger.warning("%s The unit is computed again.", error)
             return None
 
-    def save(self, unit: Unit, result: Map) -> None:
-        """Keep the result of a unit."""
+    def save(self, unit: Unit, result: Map, seconds: float) -> None:
+        """Keep the result of a unit, and how long it took."""
         save_map(result, self.path(unit))
+        line = json.dumps({"unit": unit.key, "seconds": round(seconds, 3)})
+        with (self.units / SECONDS).open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
+
+    def seconds(self) -> dict[str, float]:
+        """How long units took, by name; those of which it is known."""
+        took: dict[str, float] = {}
+        for run in (self.read_json("run.json") or {}).get("runs", []):
+            took |= run.get("units", {}).get("computed", {})
+        path = self.units / SECONDS
+        lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+        for line in lines:
+            try:
+                record = json.loads(line)
+                took[record["unit"]] = float(record["seconds"])
+            except (ValueError, TypeError, KeyError):
+                logger.warning("a line of %s cannot be read and is left out.", path)
+        return took
 
     def others(self, group: str, known: Sequence[Unit]) -> list[Map]:
         """Finished units of a group besides the known ones: other seeds, other heads."""

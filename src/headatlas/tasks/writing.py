@@ -35,7 +35,14 @@ def write_prompts(
         elif corrupted_shots and (task.shuffling_corrupts or question.corrupted_target is not None):
             corrupted = _write(task, question, corrupted_shots).prompt
         corrupted_target = prompt.corrupted_target if corrupted is not None else None
-        prompts.append(replace(prompt, corrupted=corrupted, corrupted_target=corrupted_target))
+        prompts.append(
+            replace(
+                prompt,
+                corrupted=corrupted,
+                corrupted_target=corrupted_target,
+                group=question.question,  # whatever demonstrations come before it
+            )
+        )
     return prompts
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isnan
+from math import isnan, nan
 from typing import ClassVar
 
 import numpy as np
@@ -127,15 +127,16 @@ class Leaderboard(Result):
 
     def best(self, score: str) -> list[tuple[str, int, float]]:
         """The methods that have a map of every task, best first: with the number of tasks on which
-        they serve, and their mean score."""
+        they serve, and their mean score over those tasks that have one."""
         found = []
         for method in self.methods:
             if not self._is_complete(method):
                 continue
             own = [row for row in self.rows if row.method == method]
             serving = len({row.task for row in own if row.serves(score)})
-            mean = float(np.mean([row.scores[score].mean for row in own]))
-            found.append((method, serving, mean))
+            means = [row.scores[score].mean for row in own]
+            known = [mean for mean in means if not isnan(mean)]
+            found.append((method, serving, float(np.mean(known)) if known else nan))
         sign = 1 if HIGHER_IS_BETTER[score] else -1
         return sorted(found, key=lambda one: (-one[1], isnan(one[2]), -sign * one[2]))
 

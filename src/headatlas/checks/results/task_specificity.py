@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import factorial, isnan
+from statistics import fmean
 from typing import ClassVar
 
 from headatlas.checks.results.about import ERROR
@@ -24,8 +25,9 @@ class TaskSpecificity(Result):
     and few-shot prompts; `p` is the share of all assignments of the sets of heads to tasks with an
     advantage as high, `p_low` that with one as low. A verdict needs both: questions say that these
     sets differ, assignments that it is the tasks that tell them apart. `heads` are a `share` of all
-    heads. A task that the model is not shown to need its heads for has no loss (NaN). `shared` is
-    the share of heads that two tasks' sets have in common, on average over pairs.
+    heads. A task that the model is not shown to need its heads for has no loss (NaN), and the
+    advantage is over the others. `shared` is the share of heads that two tasks' sets have in
+    common, on average over pairs.
 
     >>> atlas.specificity("math.gating", "syntax.gating").advantage  # doctest: +SKIP
     Change(mean=0.31, low=0.12, high=0.50)
@@ -58,14 +60,21 @@ class TaskSpecificity(Result):
         return "-".join([f"{joint_name(self.maps)}.specificity", *words])
 
     @property
+    def without_loss(self) -> tuple[str, ...]:
+        """The tasks that the model is not shown to need its heads for."""
+        return tuple(task for i, task in enumerate(self.tasks) if isnan(self.loss[i][i].mean))
+
+    @property
     def own(self) -> float:
-        """What tasks lose with their own heads, on average."""
-        return sum(self.loss[i][i].mean for i in range(len(self.tasks))) / len(self.tasks)
+        """What tasks lose with their own heads, on average over those that have a loss."""
+        losses = [self.loss[i][i].mean for i in range(len(self.tasks))]
+        return fmean(loss for loss in losses if not isnan(loss))
 
     @property
     def least_p(self) -> float:
-        """The smallest p-value that this number of tasks can have."""
-        return 1 / factorial(len(self.tasks))
+        """The smallest p-value that these tasks can have: which set belongs to a task without a
+        loss changes nothing."""
+        return factorial(len(self.without_loss)) / factorial(len(self.tasks))
 
     @property
     def own_matter(self) -> bool | None:
@@ -82,12 +91,10 @@ class TaskSpecificity(Result):
             None: "tasks are not shown to lose more with their own heads",
         }
         found = self.advantage
+        unneeded = f"the model is not shown to need its heads for {', '.join(self.without_loss)}"
         if isnan(found.mean):
-            unable = [task for i, task in enumerate(self.tasks) if isnan(self.loss[i][i].mean)]
-            return [
-                f"{self.method}, specificity: unknown, since the model is not shown to need its "
-                f"heads for {', '.join(unable)}."
-            ]
+            return [f"{self.method}, specificity: unknown, since {unneeded}."]
+        left_out = f" (not measured on all: {unneeded})" if self.without_loss else ""
         too_few = f"too few tasks to test (smallest possible p {self.least_p:.2g})"
         verdict = verdicts[self.own_matter] if self.least_p <= ERROR else too_few
         return [
@@ -96,7 +103,7 @@ class TaskSpecificity(Result):
             f"all), of which two tasks share {self.shared:.0%}: {verdict}; {self.own:.0%} of what "
             f"heads do is lost, against {self.own - found.mean:.0%} with another task's: "
             f"{found.mean:+.2f} ({found.low:+.2f} … {found.high:+.2f}); p = {self.p:.2g} over all "
-            "assignments of the sets to tasks"
+            f"assignments of the sets to tasks{left_out}"
         ]
 
 

@@ -27,9 +27,9 @@ def forward_passes(head_map: Map, model: Model) -> float:
     if kind is None or kind.version != facts.get("method_version"):
         return math.nan
     method = kind(**settings)
-    name = "examples_used"
-    if isinstance(method, ExampleMethod) and method.takes_rows():
-        name = "rows_used"
+    if not isinstance(method, ExampleMethod):  # its passes do not depend on a number of examples
+        return method.forward_passes(model, 0) * len(count_of_seeds(head_map))
+    name = "rows_used" if method.takes_rows() else "examples_used"
     counts = count_of_seeds(head_map, name)
     if any(map(math.isnan, counts)):
         return math.nan

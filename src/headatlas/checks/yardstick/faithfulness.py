@@ -81,8 +81,7 @@ def check_faithfulness(context: CheckContext) -> Faithfulness:
         empty,
         questions.prefixes,
         bounded=options["measure"] == "accuracy",
-        level=about.level,
-    )
+    )  # of the model and the task, however often a map is looked at
     judged = _Judged(own, draws, questions.prefixes, needed.above is True, about.level)
     return Faithfulness(
         about=about,

@@ -8,17 +8,20 @@ from headatlas.errors import HeadAtlasError
 from headatlas.maps.compare import importance
 from headatlas.maps.importance import ranks_heads
 from headatlas.maps.order import Head, heads_by
+from headatlas.methods import METHODS
+from headatlas.tasks import Task
 from headatlas.tasks.splits import FEWEST
 
 if TYPE_CHECKING:
     from headatlas.maps import Map
     from headatlas.models.spec import ModelSpec
-    from headatlas.tasks import Task
 
 
 def can_be_judged(head_map: Map) -> bool:
     """Whether a map ranks the heads of one task, by one number each."""
-    return ranks_heads(head_map) and "function" not in head_map.data.dims
+    method = METHODS.get(str(head_map.provenance.get("method")))
+    of_one_task = method is None or method.subject is Task
+    return of_one_task and ranks_heads(head_map) and "function" not in head_map.data.dims
 
 
 def judged_order(head_map: Map, spec: ModelSpec, task: Task) -> list[Head]:
@@ -38,6 +41,7 @@ def judged_order(head_map: Map, spec: ModelSpec, task: Task) -> list[Head]:
     order = heads_by(importance(head_map))
     if len(order) < len(spec.heads()):
         raise HeadAtlasError(
-            f"{head_map.name} has {len(order)} of {len(spec.heads())} heads: a curve needs all."
+            f"{head_map.name} has {len(order)} of {len(spec.heads())} heads: a curve needs all. "
+            "Make the map without --heads (heads=None)."
         )
     return order

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import combinations
+from math import nan
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -57,8 +58,7 @@ def check_specificity(
         losses.append(_Losses(np.array(values), asked.prefixes, bounded=bounded))
         report(1, task.name)
     table = np.array([losses.mean for losses in losses]).T  # whose heads, task measured
-    equal = np.full(len(tasks), 1 / len(tasks))
-    advantages = own_advantages(table, equal)
+    p, p_low = _shares(table)
     return TaskSpecificity(
         model=str(maps[0].provenance["model"]),
         method=method_label(maps[0]),
@@ -72,10 +72,20 @@ def check_specificity(
         measure=options["measure"],
         loss=tuple(tuple(own.change(row) for own in losses) for row in range(len(sets))),
         advantage=_advantage(losses),
-        p=share_as_high(advantages),
-        p_low=share_as_low(advantages),
+        p=p,
+        p_low=p_low,
         shared=fmean(len(set(one) & set(other)) / len(one) for one, other in combinations(sets, 2)),
     )
+
+
+def _shares(table: FloatArray) -> tuple[float, float]:
+    """The shares of assignments of sets to tasks with an advantage as high as the given one, and as
+    low; over the tasks that have losses."""
+    known = np.isfinite(table).all(0)
+    if not known.any():
+        return nan, nan
+    advantages = own_advantages(np.where(known, table, 0.0), known / known.sum())
+    return share_as_high(advantages), share_as_low(advantages)
 
 
 def _sets(
@@ -110,7 +120,8 @@ class _Losses:
         self.questions, self._prefixes = len(prefixes), len(set(prefixes))
         whole, empty, *removed = values
         lost, needed = whole - np.array(removed), whole - empty  # set question, question
-        if needed_change(whole, empty, prefixes, bounded=bounded).above is not True:
+        self.needs_heads = needed_change(whole, empty, prefixes, bounded=bounded).above is True
+        if not self.needs_heads:
             lost = np.full_like(lost, np.nan)
         self.mean = linear_ratio(lost, needed, equal_weights(len(prefixes)))[0]  # set
         self._resampled = linear_ratio(lost, needed, resampled_weights(prefixes)).T  # set draw
@@ -132,8 +143,11 @@ def _own_minus_others(losses: FloatArray, own: int) -> FloatArray:
 
 
 def _advantage(losses: Sequence[_Losses]) -> Change:
-    """The mean over tasks, whose questions are independent of each other."""
-    found = [own.advantage(number) for number, own in enumerate(losses)]
+    """The mean over the tasks that the model is shown to need its heads for; their questions are
+    independent of each other."""
+    found = [own.advantage(number) for number, own in enumerate(losses) if own.needs_heads]
     number = len(found)
+    if not found:
+        return Change(nan, nan, nan)
     parts = [(variance / number**2, freedom) for _, (variance, freedom) in found]
     return change_of(fmean(value for value, _ in found), parts)
