@@ -11,7 +11,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from headatlas.errors import DivergedError, HeadAtlasError, TaskError
+from headatlas.errors import DivergedError, HeadAtlasError, NotJudgedError, TaskError
 
 if TYPE_CHECKING:
     from headatlas.checks.results import (
@@ -133,6 +133,7 @@ __all__ = [
     "Mediation",
     "Method",
     "Model",
+    "NotJudgedError",
     "Patching",
     "Preview",
     "ProbeReport",

@@ -45,6 +45,15 @@ class MapError(HeadAtlasError):
     """A map cannot be read, or two maps do not fit together."""
 
 
+class NotJudgedError(MapError):
+    """A map cannot be judged: it was measured on test questions, or lacks heads.
+
+    >>> atlas.check(few_heads, kind="faithfulness")  # doctest: +SKIP
+    Traceback (most recent call last):
+    headatlas.errors.NotJudgedError: … has 3 of 270 heads: a curve needs all. ...
+    """
+
+
 class StoreError(HeadAtlasError):
     """A folder or file cannot be written or read."""
 

@@ -41,6 +41,8 @@ def study(tmp_path_factory, tiny_folder, pairs, suite, succeed, quick_output_in_
     succeed("compare", out, "--map", "a.gating", "--map", "ablation")
     succeed("compare", out, "--map", "a.gating", "--map", "ablation", "--map", "patching")
     succeed("check", out, "--task", pairs[0], "--map", "a.gating", "--questions", 4)
+    both = ("--task", pairs[0], "--task", pairs[1], "--map", "a.gating", "--map", "b.gating")
+    succeed("check", out, *both, "--kind", "specificity", "--questions", 4)
     succeed("check", out, "--task", suite, "--map", "probing", "--questions", 8)
     return out
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from headatlas.checks.kinds import CHECKS
-from headatlas.checks.yardstick.order import can_be_judged
+from headatlas.checks.yardstick.order import can_be_judged, has_all_heads
 from headatlas.checks.yardstick.task_specificity import check_specificity
 from headatlas.errors import HeadAtlasError
 from headatlas.maps.labels import evidence, method_label
@@ -24,11 +24,12 @@ VERSION = 1
 
 
 def sets_of_tasks(maps: Sequence[Map]) -> list[list[Map]]:
-    """Maps of one model by one method, one map per task; of at least two tasks."""
+    """Maps of one model by one method, one map of all heads per task; of at least two tasks."""
     groups: dict[tuple[str, str], dict[str, Map]] = {}
     for head_map in maps:
         facts = head_map.provenance
-        if can_be_judged(head_map) and facts.get("split") != "test":
+        usable = can_be_judged(head_map) and has_all_heads(head_map)
+        if usable and facts.get("split") != "test":
             key = (str(facts["model_hash"]), method_label(head_map))
             own = groups.setdefault(key, {})
             before = own.get(str(facts["task"]))

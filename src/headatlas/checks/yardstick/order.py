@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headatlas.errors import HeadAtlasError
+from headatlas.errors import NotJudgedError
 from headatlas.maps.compare import importance
 from headatlas.maps.importance import ranks_heads
 from headatlas.maps.order import Head, heads_by
@@ -24,6 +24,12 @@ def can_be_judged(head_map: Map) -> bool:
     return of_one_task and ranks_heads(head_map) and "function" not in head_map.data.dims
 
 
+def has_all_heads(head_map: Map) -> bool:
+    """Whether a map has a number for every head that exists."""
+    heads = int((head_map["kv_group"] >= 0).sum())
+    return len(heads_by(importance(head_map))) == heads
+
+
 def judged_order(head_map: Map, spec: ModelSpec, task: Task) -> list[Head]:
     """All heads, the most important first; raises if the map cannot be judged on test questions of
     the task."""
@@ -34,13 +40,13 @@ def judged_order(head_map: Map, spec: ModelSpec, task: Task) -> list[Head]:
             else f"'{task.name}' has no others, so add questions (from {FEWEST} on they are "
             "divided) or a column 'split' that says which are for training, and make the map again"
         )
-        raise HeadAtlasError(
+        raise NotJudgedError(
             f"{head_map.name} was measured on test questions, so that these cannot judge it: "
             f"{advice}."
         )
     order = heads_by(importance(head_map))
     if len(order) < len(spec.heads()):
-        raise HeadAtlasError(
+        raise NotJudgedError(
             f"{head_map.name} has {len(order)} of {len(spec.heads())} heads: a curve needs all. "
             "Make the map without --heads (heads=None)."
         )
