@@ -20,7 +20,7 @@ GEMMA ?=
 QWEN ?=
 JUDGED := ioi induction greater-than aba present-past syntax
 FEW := --examples 16
-EFFECTS := "ablate $(FEW)" "ablate --replacement mean $(FEW)" "attribute $(FEW)" "attention $(FEW)" "writes $(FEW)" "knockout $(FEW)" "patch --direction denoise $(FEW)" gate
+EFFECTS := "ablate $(FEW)" "ablate --replacement mean $(FEW)" "attribute $(FEW)" "attention $(FEW)" "writes $(FEW)" "knockout $(FEW)" "patch --direction denoise $(FEW)"
 JUDGED_MORE := ioi induction greater-than
 READY := $(VENV)/.ready
 LENS := build/bench-lens
@@ -76,13 +76,13 @@ results: $(READY)
 	$(BIN)/headatlas check $(RESULTS)/cognition --kind functions --kind probe --questions 8
 	test -z "$(COGQA)" || $(BIN)/headatlas probe --causes --suite $(COGQA) --out $(RESULTS)/cogqa
 	test -z "$(COGQA)" || $(BIN)/headatlas check $(RESULTS)/cogqa --task $(COGQA) --kind functions --kind probe --questions 16
-	for task in $(JUDGED); do for method in $(EFFECTS); do \
+	for task in $(JUDGED); do for method in $(EFFECTS) gate; do \
 	    $(BIN)/headatlas $$method --task $$task --seeds 2 --out $(RESULTS)/methods || exit; \
 	done; done
-	test -z "$(GEMMA)" || for task in $(JUDGED_MORE); do for method in $(EFFECTS); do \
+	test -z "$(GEMMA)" || for task in $(JUDGED_MORE); do for method in $(EFFECTS) "gate --batch-size 8"; do \
 	    $(BIN)/headatlas $$method --model $(GEMMA) --task $$task --seeds 2 --out $(RESULTS)/methods-gemma || exit; \
 	done; done
-	test -z "$(QWEN)" || for task in $(JUDGED_MORE); do for method in attribute attention writes knockout; do \
+	test -z "$(QWEN)" || for task in $(JUDGED_MORE); do for method in attribute attention writes; do \
 	    $(BIN)/headatlas $$method --model $(QWEN) --task $$task --examples 8 --out $(RESULTS)/methods-qwen || exit; \
 	done; done
 	for run in methods methods-gemma; do test ! -d $(RESULTS)/$$run || $(BIN)/headatlas check $(RESULTS)/$$run --kind faithfulness --kind specificity || exit; done
