@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import nan, sqrt
 
 import numpy as np
 
@@ -10,7 +11,8 @@ import headatlas as ha
 from headatlas.maps.comparison import AND, AgreementRow
 from markdown import table, text
 
-COLUMNS = ("maps", "tasks", "correlation", "within layers", "ceiling", "without noise")
+COLUMNS = ("maps", "tasks", "correlation", "ceiling", "without noise", "within layers")
+COLUMNS += ("ceiling within",)
 
 
 def agreement_section(comparisons_of: Mapping[str, Sequence[ha.Comparison]]) -> list[str]:
@@ -22,10 +24,12 @@ def agreement_section(comparisons_of: Mapping[str, Sequence[ha.Comparison]]) -> 
         "## Do methods agree?",
         text(
             "Rank correlation of the importances of all heads, of every two methods' maps of a "
-            "task; mean over tasks, and the lowest and highest. *Within layers*: with every "
-            "layer's mean subtracted. *Ceiling*: the correlation that two maps would have which "
-            "differ in independent noise alone, from their reliabilities; *without noise*: the "
-            "correlation corrected for it; mean over the tasks where they are known."
+            "task; mean over tasks, and the lowest and highest. *Ceiling*: the correlation that "
+            "two maps would have which differ in independent noise alone, from their "
+            "reliabilities; *without noise*: the correlation corrected for it; mean over the tasks "
+            "where they are known. *Within layers*: with every layer's mean subtracted, which "
+            "leaves that layers differ in how much their heads differ: up to 0.1 is no sign of "
+            "agreement."
         ),
     ]
     for model, rows in found.items():
@@ -52,10 +56,16 @@ def _cells(labels: tuple[str, str], rows: Sequence[AgreementRow]) -> list[str]:
         " – ".join(labels),
         str(len(rows)),
         f"{_mean(values):+.2f} ({min(values):+.2f} … {max(values):+.2f})",
-        f"{_mean([row.within for row in rows]):+.2f}",
         _known([row.ceiling for row in rows], ".2f"),
         _known([row.disattenuated for row in rows], "+.2f"),
+        f"{_mean([row.within for row in rows]):+.2f}",
+        _known([_root(*row.within_reliability) for row in rows], ".2f"),
     ]
+
+
+def _root(one: float, other: float) -> float:
+    """The ceiling of two reliabilities."""
+    return sqrt(one * other) if one > 0 and other > 0 else nan
 
 
 def _mean(values: Sequence[float]) -> float:

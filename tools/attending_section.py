@@ -13,6 +13,7 @@ from headatlas.maps.compare import importance
 from headatlas.maps.labels import evidence, method_label
 from headatlas.stats.arrays import FloatArray
 from headatlas.stats.multiple import holm
+from headatlas.stats.within_layers import LayerTest, above_own_layers
 from markdown import table, text
 
 SCORES = {"induction": "induction", "ioi": "target_token"}
@@ -28,19 +29,16 @@ SIGNIFICANT = 0.05
 class Attending:
     """Heads that attend against the rest, by another map's importance.
 
-    `auroc` is the share of pairs of a head that attends and one that does not in which the first
-    is above; `p` is one-sided, of Mann and Whitney's test. `size_auroc` and `size_p` are the same
-    of |importance|; NaN where it is never negative. `holm_p` and `size_holm_p` hold for all
-    methods and tasks of the model together. Heads are taken as independent.
+    `signed` compares them by importance, with random heads of the same layers, `size` by
+    |importance|, where that is not the same. `holm_p` and `size_holm_p` hold for all methods and
+    tasks of the model together.
     """
 
     task: str
     method: str
     heads: int
-    auroc: float
-    p: float
-    size_auroc: float
-    size_p: float
+    signed: LayerTest
+    size: LayerTest
     holm_p: float = float("nan")
     size_holm_p: float = float("nan")
 
@@ -78,29 +76,17 @@ def _one_per_method(maps: Sequence[ha.Map]) -> dict[str, ha.Map]:
 
 
 def _row(task: str, method: str, values: FloatArray, attending: np.ndarray) -> Attending:
-    known = np.isfinite(values)
-    values, attending = values[known], attending[known]
-    signed = bool((values < 0).any())
-    auroc, p = above(values[attending], values[~attending])
-    size = above(np.abs(values[attending]), np.abs(values[~attending]))
-    size_auroc, size_p = size if signed else (float("nan"), float("nan"))
-    return Attending(task, method, int(attending.sum()), auroc, p, size_auroc, size_p)
-
-
-def above(one: FloatArray, other: FloatArray) -> tuple[float, float]:
-    """The share of pairs in which `one` is above, and the one-sided p-value that it is no more."""
-    from scipy.stats import mannwhitneyu
-
-    if min(len(one), len(other)) < 2:
-        return float("nan"), float("nan")
-    tested = mannwhitneyu(one, other, alternative="greater")
-    return float(tested.statistic / (len(one) * len(other))), float(tested.pvalue)
+    attending = attending & np.isfinite(values)
+    has_signs = bool((values < 0).any())
+    size = above_own_layers(np.abs(values), attending) if has_signs else LayerTest()
+    signed = above_own_layers(values, attending)
+    return Attending(task, method, int(attending.sum()), signed, size)
 
 
 def _corrected(rows: list[Attending]) -> list[Attending]:
     """With Holm's correction, over all rows, for either claim."""
-    p = holm(np.array([row.p for row in rows]))
-    size_p = holm(np.array([row.size_p for row in rows]))
+    p = holm(np.array([row.signed.p for row in rows]))
+    size_p = holm(np.array([row.size.p for row in rows]))
     return [
         replace(row, holm_p=float(one), size_holm_p=float(other))
         for row, one, other in zip(rows, p, size_p, strict=True)
@@ -119,14 +105,15 @@ def attending_section(maps_of: Mapping[str, Sequence[ha.Map]]) -> list[str]:
             "of the token (Olsson et al. 2022), on `ioi` those that attend from the last position "
             "to the indirect object (Wang et al. 2023): all whose score in the map of attention is "
             f"above the mean over heads by {DEVIATIONS} standard deviations. *AUROC*: the share of "
-            "pairs of such a head and another in which the other method's map has it above (0.5: "
-            "no relation). *p*: one-sided, Mann and Whitney, after Holm for all methods and tasks "
-            f"of the model; bold below {SIGNIFICANT}. *Size*: the same for |effect|, as a head "
-            "that attends to a word may make it less likely; empty where nothing is negative. "
-            "Heads are taken as independent."
+            "pairs of such a head and another in which the other method's map has it above; "
+            "*layers alone*: what random heads of the same layers have on average. *p*: how often "
+            "those have as high an AUROC, after Holm for all methods and tasks of the model; bold "
+            f"below {SIGNIFICANT}. *Size*: the same for |effect|, as a head that attends to a word "
+            "may make it less likely; empty where nothing is negative."
         ),
     ]
-    columns = ("task", "heads", "method", "AUROC", "p", "AUROC, size", "p, size")
+    columns = ("task", "heads", "method", "AUROC", "layers alone", "p")
+    columns += ("AUROC, size", "layers alone", "p, size")
     for model, rows in found.items():
         parts += [f"### {model}", table(columns, map(_cells, rows)), text(_sentence(rows))]
     return parts
@@ -134,8 +121,10 @@ def attending_section(maps_of: Mapping[str, Sequence[ha.Map]]) -> list[str]:
 
 def _cells(row: Attending) -> list[str]:
     cells = [row.task, str(row.heads), row.method]
-    for auroc, p in ((row.auroc, row.holm_p), (row.size_auroc, row.size_holm_p)):
-        cells += ["" if isnan(auroc) else f"{auroc:.2f}", _p(p)]
+    for test, p in ((row.signed, row.holm_p), (row.size, row.size_holm_p)):
+        known = not isnan(test.auroc)
+        cells += [f"{test.auroc:.2f}", f"{test.expected:.2f}"] if known else ["", ""]
+        cells.append(_p(p))
     return cells
 
 
@@ -150,14 +139,15 @@ def _sentence(rows: Sequence[Attending]) -> str:
     words = []
     for task in dict.fromkeys(row.task for row in rows):
         own = [row for row in rows if row.task == task]
-        if own[0].heads < 2:
-            words.append(f"On {task} fewer than two heads attend so, and nothing is tested.")
+        if not own[0].signed.least_p <= SIGNIFICANT:
+            words.append(f"On {task} too few heads attend so to test them within layers.")
             continue
         sizes = [row for row in own if not isnan(row.size_holm_p)]
         shown = sum(row.holm_p < SIGNIFICANT for row in own)
         large = sum(row.size_holm_p < SIGNIFICANT for row in sizes)
         words.append(
-            f"On {task} {shown} of {len(own)} maps show that heads that attend so matter more than "
-            f"others, {large} of {len(sizes)} that their effects are larger in size."
+            f"On {task} {shown} of {len(own)} methods show that heads that attend so matter more "
+            f"than others of their layers, {large} of {len(sizes)} that their effects are larger "
+            "in size."
         )
     return " ".join(words)

@@ -92,14 +92,29 @@ def _judged(found: dict[str, ha.Leaderboard]) -> list[str]:
             "*CPR*: area under the faithfulness of kept heads (0: the model without any head, 1: "
             "the whole model), *CMD*: area between it and 1, both by the formulas of the MIB "
             "benchmark ([arXiv 2504.13151](https://arxiv.org/abs/2504.13151)), over heads alone, "
-            "so that they cannot be compared with its leaderboard. *Circuit*: mean faithfulness of "
-            "up to 20 % of the heads. *Removable*: mean distance from the whole model when up to "
-            "half of the heads are removed, the least important first (low is good). *Gain*: "
-            "change of the measure, in nats, when the least important 2 % are removed. In brackets "
-            "95 % intervals over questions and few-shot prompts. A star: better than shuffled "
-            "orders. *Reliability*: rank correlation to expect of two such maps. *Passes*: forward "
-            "passes of one example, those with gradient counted twice; *seconds*: on one CPU core "
-            "beside other work, a rough figure (empty: not recorded)."
+            "so that they cannot be compared with its leaderboard (nor is log P of the target its "
+            "measure; CMD, which noise biases upwards, is of the same signed order). *Circuit*: "
+            "mean faithfulness of up to 20 % of the heads. *Removable*: mean loss of it when up to "
+            "half of the heads are removed, the least important first (low is good, below 0 the "
+            "model is better without them). *Gain*: change of log P, in nats per token, when the "
+            "least important 2 % are removed. In brackets intervals over questions and few-shot "
+            "prompts (95 %; 99 % where a map was looked at a second time). A star: better than "
+            "shuffled orders, corrected for the maps of the task; bold: also finds what is wanted, "
+            "and no map of the task is shown to be better. *Reliability*: rank correlation to "
+            "expect of two such maps. *Passes*: forward passes of one example, those with gradient "
+            "counted twice; *seconds*: on one CPU core beside other work, a rough figure. Empty: "
+            "not known."
+        ),
+        text(
+            "The sentences rest on means over all tasks of a model, with intervals over questions "
+            "and shuffled orders, corrected for the number of methods, or of pairs of them (Holm); "
+            "the tasks are taken as they are. Patching is measured at the last position, with the "
+            "question's own clean output, and judged like all others."
+        ),
+        text(
+            "These rules were fixed after five maps of ioi on SmolLM2-135M-Instruct, and before "
+            "any other, had been looked at, with rules that counted tasks and took any change for "
+            "a loss."
         ),
     ]
 
@@ -134,7 +149,9 @@ def sentences(found: dict[str, ha.Leaderboard]) -> list[str]:
     return [
         *(f"On {MODELS[run]}: {line}" for line in first.uses()),
         f"On {MODELS[run]}: {cost_sentence(first)}",
-        models_sentence({MODELS[run]: board for run, board in found.items()}),
+        models_sentence(
+            {MODELS[one]: _results(one, "faithfulness", ha.Faithfulness) for one in found}
+        ),
     ]
 
 
@@ -156,7 +173,7 @@ def _model_section(run: str, board: ha.Leaderboard) -> list[str]:
     for number, result in enumerate(_results(run, "specificity", ha.TaskSpecificity)):
         parts += [
             f"![Specificity]({run}/figures/specificity-{number}.png)",
-            text(" ".join(f"{line}." for line in result.summary())),
+            text(" ".join(f"{line.rstrip('.')}." for line in result.summary())),
         ]
     return parts
 
@@ -199,6 +216,8 @@ def board_scores() -> tuple[str, ...]:
 
 def _score(row: Standing, name: str) -> str:
     value = row.scores[name]
+    if isnan(value.mean):
+        return ""
     star = "*" if row.beats_chance[name] else ""
     mean = f"**{value.mean:.2f}**" if row.serves(name) else f"{value.mean:.2f}"
     return f"{mean}{star} ({value.low:.2f} … {value.high:.2f})"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -43,11 +45,12 @@ def test_a_map_shows_that_they_matter_where_they_do():
     rows = attending_rows([attention(), effects(), effects(planted=9.0, method="patching")])
     needed, harmful = rows
     assert (needed.method, needed.task, needed.heads) == ("ablation", "induction", 4)
-    assert needed.auroc == 1.0
+    assert needed.signed.auroc == 1.0
+    assert needed.signed.expected == pytest.approx(0.5, abs=0.2)
     assert needed.holm_p < 0.01
-    assert harmful.auroc == 0.0  # removing them helps: they matter in size only
+    assert harmful.signed.auroc == 0.0  # removing them helps: they matter in size only
     assert harmful.holm_p > 0.9
-    assert harmful.size_auroc == 1.0
+    assert harmful.size.auroc == 1.0
     assert harmful.size_holm_p < 0.01
 
 
@@ -62,15 +65,15 @@ def test_p_values_hold_for_all_maps_and_tasks_together():
     ]
     rows = attending_rows(maps)
     assert [row.task for row in rows] == ["induction", "induction", "ioi"]
-    assert rows[0].p == alone.p == alone.holm_p
-    assert rows[0].holm_p == pytest.approx(3 * alone.p)
+    assert rows[0].signed.p == alone.signed.p == alone.holm_p
+    assert rows[0].holm_p == pytest.approx(3 * alone.signed.p)
 
 
 def test_size_is_not_tested_where_nothing_is_negative():
     scores = Map.of({"facilitation": (DIMS, np.abs(noise()))}, {"method": "gating", "task": "ioi"})
     (row,) = attending_rows([attention("ioi", "target_token"), scores])
-    assert np.isnan(row.size_p)
-    assert np.isfinite(row.p)
+    assert np.isnan(row.size.p)
+    assert np.isfinite(row.signed.p)
 
 
 def test_the_section_counts_what_is_shown_and_is_left_out_without_attention():
@@ -78,9 +81,23 @@ def test_the_section_counts_what_is_shown_and_is_left_out_without_attention():
     said = " ".join(section.split())
     assert "### A" in section
     assert "### B" not in section
-    assert "| induction | 4 | ablation | 1.00 | **" in section
-    assert "On induction 1 of 1 maps show that heads that attend so matter more" in said
+    assert re.search(r"\| induction \| 4 \| ablation \| 1\.00 \| 0\.\d\d \| \*\*", section)
+    assert "On induction 1 of 1 methods show that heads that attend so matter more than" in said
     assert attending_section({"B": [effects()]}) == []
+
+
+def test_depth_alone_is_not_shown():
+    """Heads of the layer that matters most, which are like the others of it."""
+    deep = noise(1)
+    deep[:, 7] -= 20
+    own = attention().data["induction"].to_numpy() * 0
+    own[:, 7, [0, 5]] = 1
+    looks = Map.of({"induction": (DIMS, own)}, {"method": "attention", "task": "induction"})
+    map_of = Map.of({"effect": (DIMS, deep)}, {"method": "ablation", "task": "induction"})
+    (row,) = attending_rows([looks, map_of])
+    assert row.signed.auroc > 0.9
+    assert row.signed.expected > 0.9
+    assert row.holm_p > 0.05
 
 
 def test_nothing_is_claimed_of_a_single_head():
@@ -88,6 +105,6 @@ def test_nothing_is_claimed_of_a_single_head():
     flat[:, 2, 3] = 1
     one = Map.of({"induction": (DIMS, flat)}, {"method": "attention", "task": "induction"})
     section = " ".join("\n".join(attending_section({"A": [one, effects()]})).split())
-    assert "fewer than two heads attend so" in section
+    assert "too few heads attend so to test them within layers" in section
     assert "NaN" not in section
     assert "nan" not in section

@@ -19,24 +19,33 @@ def of_tasks(**correlations):
             made,
             task=task,
             method="gating / ablation",
-            rows=(replace(row, spearman=value, within=value / 2, reliability=(0.64, 0.64)),),
+            rows=(
+                replace(
+                    row,
+                    spearman=value,
+                    within=value / 2,
+                    reliability=(0.64, 0.64),
+                    within_reliability=(0.25, 0.25),
+                ),
+            ),
         )
         for task, value in correlations.items()
     ]
 
 
 def test_correlations_are_means_over_tasks_beside_their_ceiling():
-    ((maps, tasks, correlation, within, ceiling, _),) = agreement_rows(of_tasks(ioi=0.2, aba=0.6))
+    (cells,) = agreement_rows(of_tasks(ioi=0.2, aba=0.6))
+    maps, tasks, correlation, ceiling, _, within, ceiling_within = cells
     assert (maps, tasks) == ("ablation – gating", "2")
     assert correlation == "+0.40 (+0.20 … +0.60)"
     assert within == "+0.20"
-    assert ceiling == "0.64"
+    assert (ceiling, ceiling_within) == ("0.64", "0.25")
 
 
 def test_what_is_not_known_is_left_empty():
     (made,) = of_tasks(ioi=0.2)
     row = replace(made.rows[0], reliability=(nan, nan), disattenuated=nan)
-    ((*_, ceiling, without_noise),) = agreement_rows([replace(made, rows=(row,))])
+    ((_, _, _, ceiling, without_noise, *_),) = agreement_rows([replace(made, rows=(row,))])
     assert (ceiling, without_noise) == ("", "")
 
 

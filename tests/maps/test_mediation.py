@@ -64,8 +64,10 @@ def test_the_largest_facilitation_over_seeds_is_tested_as_published():
     assert which.startswith("t: 3 of 120 heads mediate (indirect effect on log P (nats per token)")
     assert which.endswith("standard deviations): 3.1, 7.2, 11.5")
     assert "largest facilitation over 3 seeds: 0.92 on average where heads mediate" in last
-    assert f"t({expected.df:.2f}) = {expected.statistic:.2f}, p = " in last
-    assert last.endswith(": heads that mediate facilitate more")
+    assert f"Welch's t({expected.df:.2f}) = {expected.statistic:.2f}: " in last
+    assert found.layers.p < 0.01
+    assert found.layers.auroc > 0.95
+    assert last.endswith(": heads that mediate facilitate more than others of their layers")
 
 
 def test_what_was_planted_the_other_way_is_told():
@@ -73,10 +75,10 @@ def test_what_was_planted_the_other_way_is_told():
     low = gated(other)
     for layer, head in STRONG:
         low.data["facilitation"][:, layer, head] = 0.01 * layer
-    assert mediation_of(patched(), low).summary()[-1].endswith("heads that mediate facilitate less")
-    assert (
-        mediation_of(patched(), gated(((3, 1),))).summary()[-1].endswith("no difference is shown")
-    )
+    for gating in (low, gated(((3, 1),))):
+        found = mediation_of(patched(), gating)
+        assert found.layers.p > 0.05
+        assert "are not shown to facilitate more" in found.summary()[-1]
 
 
 def test_few_heads_with_equal_scores_do_not_convince_alone():
@@ -85,9 +87,19 @@ def test_few_heads_with_equal_scores_do_not_convince_alone():
     gating.data["facilitation"][0, 3:] = 1.0
     found = mediation_of(patched(STRONG[:2]), gating)
     assert found.p < 0.001
-    assert found.rank_p > 0.05
-    assert found.summary()[-1].endswith("facilitate more, but their ranks do not show it")
+    assert found.layers.p > 0.05
+    assert "are not shown to facilitate more" in found.summary()[-1]
     assert "only 2 heads mediate: Welch's test hardly knows their variance" in found.warnings
+
+
+def test_depth_alone_is_no_evidence():
+    """All heads of a layer facilitate, and three of them mediate."""
+    gating = gated(())
+    gating.data["facilitation"][0, 7] = np.linspace(0.9, 0.99, SHAPE[1])
+    found = mediation_of(patched(((7, 1), (7, 3), (7, 4))), gating)
+    assert found.p < 0.01
+    assert found.layers.expected > 0.9
+    assert "are not shown to facilitate more" in found.summary()[-1]
 
 
 def test_no_head_or_one_that_mediates_is_not_tested():
@@ -96,7 +108,7 @@ def test_no_head_or_one_that_mediates_is_not_tested():
     none, one = mediation_of(flat, gated()), mediation_of(patched(STRONG[:1]), gated())
     for found, count in ((none, 0), (one, 1)):
         assert len(found.mediating) == count
-        assert all(map(math.isnan, (found.t, found.df, found.p, found.rank_p)))
+        assert all(map(math.isnan, (found.t, found.df, found.p)))
         assert "nan" not in " ".join(found.summary())
     assert "no head stands out, so there is nothing to compare" in none.summary()[-1]
     assert none.test == "no test: no head mediates"

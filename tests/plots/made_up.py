@@ -33,6 +33,7 @@ from headatlas.maps.mediation import MediationRow
 from headatlas.maps.roles import SCORES
 from headatlas.stats.faithfulness import HIGHER_IS_BETTER
 from headatlas.stats.intervals import Change
+from headatlas.stats.within_layers import LayerTest
 from headatlas.tasks.functions import FUNCTIONS
 
 STAGES = ("free", "plus", "minus")
@@ -199,7 +200,7 @@ def mediation(task="math", mediating=2, seeds=3, warnings=()):
     tested = (8.5, 23.05, 1e-8, 0.001) if mediating > 1 else (float("nan"),) * 4
     return Mediation(
         ("one", "other"), "model", task, "indirect effect", seeds, 9.5 - mediating, 0.9, 0.1,
-        change(0.8), *tested, rows, warnings,
+        change(0.8), *tested[:3], rows, LayerTest(0.9, 0.6, tested[3], 0.001), warnings,
     )  # fmt: skip
 
 

@@ -312,8 +312,8 @@ def test_mediation_shows_every_head_and_names_those_that_mediate():
     assert panel.lines[0].get_xdata() == [7.5, 7.5]
     assert [text.get_text() for text in panel.texts] == ["Math", "4.1", "4.0"]
     assert heading(figure) == (
-        "model, 3 seeds\n2 of 10 heads mediate\nt(23.05) = 8.50, p = 1e-08 (Welch), p = 0.001 "
-        "(Mann and Whitney)"
+        "model, 3 seeds\n2 of 10 heads mediate\nAUROC 0.90 (0.60 for random heads of the same "
+        "layers, p = 0.001), Welch's t(23.05) = 8.50"
     )
     explained = [text.get_text() for text in figure.legends[0].get_texts()]
     assert explained == ["other heads", "heads that mediate", "mean + 3 sd"]

@@ -90,7 +90,7 @@ CHECKS: dict[str, CheckKind] = {
         check_faithfulness,
         faithfulness_passes,
         suffix=".faithfulness",
-        version=2,
+        version=3,
         kept_version=1,
         questions=24,
         options={"replacement": "mean", "measure": "logprob"},

@@ -18,7 +18,8 @@ from headatlas.maps.result import Result
 from headatlas.maps.roles import is_gating
 from headatlas.stats.clustered import LEVEL
 from headatlas.stats.intervals import Change
-from headatlas.stats.welch import rank_test, welch
+from headatlas.stats.welch import welch
+from headatlas.stats.within_layers import LayerTest, above_own_layers
 
 if TYPE_CHECKING:
     from headatlas.maps.map import Map
@@ -54,10 +55,10 @@ class Mediation(Result):
 
     `rows` has all heads that both maps have, the largest indirect effect first; a head mediates if
     it is above the `threshold`. `difference` is the mean of `facilitation` of those that do minus
-    that of the others (95 %), and `t`, `df` and `p` are Welch's test; NaN where fewer than two
-    heads mediate. F is often near 1 in all mediating heads: their variance is then tiny and t
-    large. `rank_p`, of Mann and Whitney's test, does not rest on it. Both take heads as
-    independent. `effect` says what the indirect effect is.
+    that of the others (95 %), and `t`, `df` and `p` are Welch's test, as published; NaN where fewer
+    than two heads mediate. F is often near 1 in all mediating heads: their variance is then tiny,
+    and t says nothing. `layers` compares them with random heads of the same layers, by rank: the
+    verdict rests on that. `effect` says what the indirect effect is.
 
     >>> mediation = atlas.mediation("patching", "gating")  # doctest: +SKIP
     >>> print(*mediation.summary(), sep="\\n")  # doctest: +SKIP
@@ -78,8 +79,8 @@ class Mediation(Result):
     t: float
     df: float
     p: float
-    rank_p: float
     rows: tuple[MediationRow, ...]
+    layers: LayerTest
     warnings: tuple[str, ...] = ()
 
     @property
@@ -95,8 +96,11 @@ class Mediation(Result):
     def test(self) -> str:
         """Welch's test and that of ranks; why there is none, where there is none."""
         if not isnan(self.t):
-            welch_test = f"t({self.df:.2f}) = {self.t:.2f}, p = {self.p:.2g}"
-            return f"{welch_test} (Welch), p = {self.rank_p:.2g} (Mann and Whitney)"
+            return (
+                f"AUROC {self.layers.auroc:.2f} ({self.layers.expected:.2f} for random heads of "
+                f"the same layers, p = {self.layers.p:.2g}), Welch's t({self.df:.2f}) = "
+                f"{self.t:.2f}"
+            )
         if len(self.mediating) > 1:
             return "no test: facilitation does not vary"
         return f"no test: {_number(len(self.mediating))} mediates"
@@ -135,12 +139,13 @@ class Mediation(Result):
         return f"{means}; {interval}, {self.test}: {self._verdict()}"
 
     def _verdict(self) -> str:
-        """What the tests show, in words."""
-        above = self.difference.above
-        if above is None:
-            return "no difference is shown"
-        words = f"heads that mediate facilitate {'more' if above else 'less'}"
-        return words if self.rank_p < 1 - LEVEL else f"{words}, but their ranks do not show it"
+        """What the test within layers shows, in words."""
+        error = 1 - LEVEL
+        if self.layers.least_p > error:
+            return f"too few heads to test (smallest possible p {self.layers.least_p:.2g})"
+        if self.layers.p > error:
+            return "heads that mediate are not shown to facilitate more than others of their layers"
+        return "heads that mediate facilitate more than others of their layers"
 
 
 def mediation_of(patching: Map, gating: Map) -> Mediation:
@@ -186,8 +191,11 @@ def mediation_of(patching: Map, gating: Map) -> Mediation:
         t=tested.t,
         df=tested.df,
         p=tested.p,
-        rank_p=rank_test(scores[mediates], scores[~mediates]),
         rows=_rows(effect, largest, threshold),
+        layers=above_own_layers(
+            np.where(known, largest.transpose("layer", "head").to_numpy(), np.nan),
+            (effect > threshold).to_numpy(),
+        ),
         warnings=_warnings(gating, seeds, int(mediates.sum())),
     )
 

@@ -34,8 +34,8 @@ def mediation(results: Sequence[Mediation]) -> Figure:
     """Indirect effect of every head against its largest facilitation over seeds.
 
     One panel per task. Coloured: heads that mediate, right of the line at mean + 3 standard
-    deviations; the strongest are named by layer and head. Above: Welch's t-test of the coloured
-    heads against the others.
+    deviations; the strongest are named by layer and head. Above: the coloured heads against random
+    ones of the same layers, and Welch's t, the published statistic.
     """
     columns = min(COLUMNS, len(results))
     lines = -(-len(results) // columns)

@@ -13,8 +13,11 @@ curve f over the share k of heads:
 | cpr | area under f, k from 0.001 to 1: circuit performance ratio | high |
 | cmd | area between f and 1: circuit–model distance | 0 |
 | circuit | mean of f over k ≤ 0.2: what small circuits achieve | high |
-| removable | mean of |1 − f| over k ≥ 0.5: what removing the least important half changes | 0 |
+| removable | mean of 1 − f over k ≥ 0.5: what is lost without the least important half | low |
 | gain | y(k = 0.98) − y(all): what removing the least important 2 % gains | high |
+
+What is lost keeps its sign: a model that is better without some heads loses less than nothing.
+(The area of |1 − f| is biased upwards where f is near 1: noise counts as distance.)
 
 The first two have the formulas of the MIB benchmark (Mueller et al. 2025, arXiv 2504.13151), with
 its nominal shares k: where a model has few heads, several small k are the same number of heads, or
@@ -69,7 +72,7 @@ class KeepCurve:
             "cpr": _area(shares, f, published),
             "cmd": _area(shares, np.abs(1 - f), published),
             "circuit": _mean(shares, f, small),
-            "removable": _mean(shares, np.abs(1 - f), large),
+            "removable": _mean(shares, 1 - f, large),
             "gain": weights @ (self.kept[worst] - self.whole),
         }
 

@@ -1,4 +1,4 @@
-"""Two groups of numbers: Welch's t-test of their means, and a test of their ranks."""
+"""Two groups of numbers: Welch's t-test of their means."""
 
 from __future__ import annotations
 
@@ -45,16 +45,3 @@ def welch(one: FloatArray, other: FloatArray, level: float = LEVEL) -> Welch:
         interval = result.confidence_interval(level)
     difference = Change(mean, float(interval.low), float(interval.high))
     return Welch(difference, float(result.statistic), float(result.df), float(result.pvalue))
-
-
-def rank_test(one: FloatArray, other: FloatArray) -> float:
-    """The two-sided p-value of Mann and Whitney's test; NaN unless both have two values or more.
-
-    >>> rank_test(np.array([5.0, 6.0, 7.0]), np.array([1.0, 2.0, 3.0, 4.0])) < 0.06
-    True
-    """
-    from scipy.stats import mannwhitneyu
-
-    if min(len(one), len(other)) < 2 or not np.ptp(np.concatenate([one, other])) > 0:
-        return nan
-    return float(mannwhitneyu(one, other).pvalue)

@@ -17,7 +17,7 @@ MEANINGS = {
     "cpr": "CPR (area under the curve)",
     "cmd": "CMD (distance from the whole model)",
     "circuit": "faithfulness of circuits of up to 20 % of the heads",
-    "removable": "change when up to half of the heads are removed, the least important first",
+    "removable": "loss when up to half of the heads are removed, the least important first",
     "gain": "gain when the least important 2 % are removed",
 }
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isnan, nan
 from typing import ClassVar
 
-import numpy as np
-
-from headatlas.checks.results.about import ERROR, percent
+from headatlas.checks.results.about import percent
 from headatlas.checks.results.faithfulness import USUAL
 from headatlas.maps.naming import safe_name, short_name
 from headatlas.maps.result import Result
@@ -23,16 +20,23 @@ USES = {
 """What a map may be used for, by the score that tells how well it serves."""
 
 NOTHING = {
-    "circuit": "no small circuit is shown to do any part of",
-    "removable": "no half of the heads is shown to be removable with less than a quarter of the "
-    "faithfulness changed, on",
-    "gain": "no removal of heads is shown to improve",
+    "circuit": "no circuit of up to 20 % of the heads is shown to keep a quarter of what heads do",
+    "removable": "removing up to half of the heads, the least important first, is not shown to "
+    "lose less than a quarter of what heads do",
+    "gain": "removing the least important 2 % is not shown to improve anything",
 }
-"""What is said where no map finds what it is to be used for; a number of tasks follows."""
+"""What is said where no map finds what it is to be used for."""
 
-LEAST_CHANGE = 0.25
-"""What is removable changes the faithfulness by less than a quarter on average: the upper end of
-the interval of `removable` is below this. Fixed before any result was looked at."""
+UNITS = {
+    "circuit": "of what heads do is kept by circuits of up to 20 % of them",
+    "removable": "of what heads do is lost without up to half of them",
+    "gain": "more without the least important 2 % of the heads",
+}
+"""What a score counts."""
+
+LEAST = 0.25
+"""A small circuit keeps more than this share of what heads do, and what is removable loses less:
+the intervals of `circuit` and `removable` lie above and below."""
 
 
 @dataclass(frozen=True)
@@ -64,28 +68,68 @@ class Standing:
         """The level of the intervals as it is printed."""
         return percent(self.level)
 
-    def finds(self, score: str) -> bool:
-        """Whether the map finds what it is to be used for at all: a circuit that does some of the
-        task, heads whose removal changes less than `LEAST_CHANGE`, or heads whose removal helps."""
-        value = self.scores[score]
-        if score == "removable":
-            return value.high < LEAST_CHANGE
-        return score not in USES or value.low > 0
-
     def serves(self, score: str) -> bool:
         """Whether the map finds what is wanted, beats chance, and no other map of the task is shown
         to be better."""
-        return (
-            self.finds(score) and self.beats_chance[score] is True and not self.better_maps[score]
-        )
+        found = finds(score, self.scores[score])
+        return found and self.beats_chance[score] is True and not self.better_maps[score]
+
+
+def finds(score: str, value: Change) -> bool:
+    """Whether something was found that is of use: a circuit that keeps more than `LEAST`, heads
+    without which less is lost, or heads whose removal helps at all."""
+    if score == "removable":
+        return value.high < LEAST
+    return score not in USES or value.low > (LEAST if score == "circuit" else 0)
+
+
+@dataclass(frozen=True)
+class Overall:
+    """A method over all tasks that have the score: its mean, and its mean `advantage` over orders
+    shuffled within layers. `beats_chance` is corrected for all methods (Holm; `None`: not shown).
+
+    Intervals are over questions, and over shuffled orders; the tasks are taken as they are.
+    """
+
+    method: str
+    score: str
+    value: Change
+    advantage: Change
+    beats_chance: bool | None
+    tasks: int
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two methods on the same questions of all tasks: how much better the first is, on average
+    over the tasks that have the score. `better` is corrected for all pairs (Holm; `None`: not
+    shown, `False`: the second is better)."""
+
+    score: str
+    one: str
+    other: str
+    ahead: Change
+    better: bool | None
+
+    def turned(self) -> Pair:
+        """The same, the other method first."""
+        ahead = Change(-self.ahead.mean, -self.ahead.high, -self.ahead.low)
+        better = None if self.better is None else not self.better
+        return Pair(self.score, self.other, self.one, ahead, better)
+
+    @property
+    def worse(self) -> str | None:
+        """The method that is shown to be worse."""
+        return None if self.better is None else self.other if self.better else self.one
 
 
 @dataclass(frozen=True)
 class Leaderboard(Result):
     """Maps of several methods on one or more tasks of a model, judged on the same questions.
 
-    `left_out` are maps that were judged and are not ranked, with the reason; `other_models` those
-    of the folder that have a leaderboard of their own.
+    `rows` are single maps. `overall` are the methods that have a map of every task, and `pairs`
+    every two of them. `left_out` are maps that were judged and are not ranked, with the reason;
+    `other_models` those of the folder that have a leaderboard of their own.
 
     >>> print(*atlas.leaderboard().summary(), sep="\\n")  # doctest: +SKIP
     """
@@ -99,6 +143,8 @@ class Leaderboard(Result):
     measure: str
     questions: int
     rows: tuple[Standing, ...]
+    overall: tuple[Overall, ...] = ()
+    pairs: tuple[Pair, ...] = ()
     left_out: tuple[str, ...] = ()
     other_models: tuple[str, ...] = ()
 
@@ -125,20 +171,21 @@ class Leaderboard(Result):
     def _is_complete(self, method: str) -> bool:
         return {row.task for row in self.rows if row.method == method} == set(self.tasks)
 
-    def best(self, score: str) -> list[tuple[str, int, float]]:
-        """The methods that have a map of every task, best first: with the number of tasks on which
-        they serve, and their mean score over those tasks that have one."""
-        found = []
-        for method in self.methods:
-            if not self._is_complete(method):
-                continue
-            own = [row for row in self.rows if row.method == method]
-            serving = len({row.task for row in own if row.serves(score)})
-            means = [row.scores[score].mean for row in own]
-            known = [mean for mean in means if not isnan(mean)]
-            found.append((method, serving, float(np.mean(known)) if known else nan))
+    def trusted(self, score: str) -> list[Overall]:
+        """The methods to trust for what a score tells, the best mean first: over all tasks they
+        find what is wanted, beat shuffled orders, and none is shown to be better."""
+        worse = {pair.worse for pair in self.pairs if pair.score == score}
+        return [
+            one
+            for one in self._ordered(score)
+            if finds(score, one.value) and one.beats_chance and one.method not in worse
+        ]
+
+    def _ordered(self, score: str) -> list[Overall]:
+        """The methods that have a map of every task, the best mean first."""
         sign = 1 if HIGHER_IS_BETTER[score] else -1
-        return sorted(found, key=lambda one: (-one[1], isnan(one[2]), -sign * one[2]))
+        own = [one for one in self.overall if one.score == score]
+        return sorted(own, key=lambda one: -sign * one.value.mean)
 
     def uses(self) -> list[str]:
         """Which map to trust for which use, a sentence each."""
@@ -156,62 +203,49 @@ class Leaderboard(Result):
         return lines
 
     def _sentence(self, score: str, use: str) -> str:
-        best, tasks = self.best(score), _all_of(len(self.tasks))
+        methods, trusted = self._ordered(score), self.trusted(score)
         partly = f" (no map of every task: {', '.join(self.incomplete)})" if self.incomplete else ""
         use = use.capitalize()
-        if len(best) < 2:
+        if len(self.methods) - len(self.incomplete) < 2:
             return f"{use}: fewer than two methods have a map of every task{partly}."
-        most = best[0][1]
-        if most == 0:
-            complete = [row for row in self.rows if row.method not in self.incomplete]
-            if not any(row.finds(score) for row in complete):
-                return f"{use}, trust no map: {NOTHING[score]} {tasks}{partly}."
-            if not any(row.beats_chance[score] for row in complete):
-                return (
-                    f"{use}, trust no map: none is shown to be better than heads shuffled within "
-                    f"layers on {tasks}{partly}."
+        if not methods:
+            return f"{use}: unknown, as the model is not shown to need its heads{partly}."
+        on = _tasks(methods[0].tasks, len(self.tasks))
+        if not trusted:
+            if not any(finds(score, one.value) for one in methods):
+                reason = NOTHING[score]
+            elif not any(one.beats_chance for one in methods):
+                reason = "no method is shown to be better than heads shuffled within layers"
+            else:
+                reason = (
+                    "no method finds it, beats heads shuffled within layers, and is not shown to "
+                    "be worse than another"
                 )
-            return (
-                f"{use}, trust no map: none finds it, beats heads shuffled within layers, and is "
-                f"not shown to be worse than another, on {tasks}{partly}."
-            )
-        if most < tasks_needed(len(self.tasks)):
-            return (
-                f"{use}, trust no map: none serves on more than {_some_of(most, len(self.tasks))}, "
-                f"which can be chance{partly}."
-            )
-        first = [one for one in best if one[1] == most]
-        rest = [f"{name} {count}" for name, count, _ in best if 0 < count < most]
-        others = f" (others: {', '.join(rest)})" if rest else ""
-        each = "it beats" if len(first) == 1 else "each beats"
+            return f"{use}, trust no map: {on} {reason}{partly}."
+        means = [self._mean(score, one.value) for one in trusted]
+        each = "better" if len(trusted) == 1 else "each better"
+        behind = [one.method for one in methods if one.beats_chance and one not in trusted]
+        others = f" (also better than shuffled: {_joined(behind)})" if behind else ""
         return (
-            f"{use}, trust {_joined([name for name, _, _ in first])}: on "
-            f"{_some_of(most, len(self.tasks))} {each} heads shuffled within layers and no map is "
-            f"shown to be better{others}; mean "
-            f"{_joined([f'{mean:.2f}' for _, _, mean in first])}{partly}."
+            f"{use}, trust {_joined([one.method for one in trusted])}: {on} {_joined(means)} "
+            f"{UNITS[score]}, {each} than with heads shuffled within layers, and no method is "
+            f"shown to be better{others}{partly}."
         )
 
-
-def tasks_needed(tasks: int) -> int:
-    """On how many of all tasks a map has to serve to be trusted.
-
-    On each it beats shuffled orders by chance with a probability of at most 2.5 %; that it does so
-    on as many tasks must have at most 5 %.
-
-    >>> [tasks_needed(number) for number in (1, 2, 3, 6, 14, 15)]
-    [1, 1, 2, 2, 2, 3]
-    """
-    from scipy.stats import binom
-
-    return next(n for n in range(1, tasks + 1) if binom.sf(n - 1, tasks, ERROR / 2) <= ERROR)
+    def _mean(self, score: str, value: Change) -> str:
+        """A mean over tasks with its unit."""
+        if score != "gain":
+            return f"{value.mean:.0%} ({value.low:.0%} … {value.high:.0%})"
+        return f"{value.mean:+.2f} ({value.low:+.2f} … {value.high:+.2f}) {self.measure}"
 
 
-def _all_of(number: int) -> str:
-    return "the one task" if number == 1 else f"any of the {number} tasks"
-
-
-def _some_of(some: int, number: int) -> str:
-    return "the one task" if number == 1 else f"{some} of {number} tasks"
+def _tasks(having: int, number: int) -> str:
+    """Over which tasks a mean is."""
+    if number == 1:
+        return "on the one task"
+    if having == number:
+        return f"over {number} tasks"
+    return f"over the {having} of {number} tasks that the model is shown to need its heads for"
 
 
 def _joined(words: list[str]) -> str:

@@ -11,18 +11,10 @@ import numpy as np
 from headatlas.checks.results.about import ERROR
 from headatlas.checks.results.faithfulness import Faithfulness
 from headatlas.checks.results.leaderboard import Leaderboard, Standing
+from headatlas.checks.yardstick.overall import TaskScores, corrected, over_tasks
 from headatlas.errors import HeadAtlasError
-from headatlas.stats.arrays import FloatArray
 from headatlas.stats.faithfulness import HIGHER_IS_BETTER
-from headatlas.stats.intervals import Change, p_of
-from headatlas.stats.multiple import holm
-from headatlas.stats.orders import between_orders
-from headatlas.stats.resampling import (
-    bootstrap_change,
-    bootstrap_variance,
-    equal_weights,
-    resampled_weights,
-)
+from headatlas.stats.intervals import Change, change_of, p_of
 
 
 def rank_maps(
@@ -46,7 +38,9 @@ def rank_maps(
             f"are {len(kinds)} kinds."
         )
     groups, unranked = _largest_groups(results)
-    rows = [row for own in groups for row in _standings(own, seconds)]
+    tasks = {own[0].about.task: TaskScores(own) for own in groups}
+    rows = [row for task in tasks.values() for row in _standings(task, seconds)]
+    overall, pairs = over_tasks(tasks)
     first = results[0]
     return Leaderboard(
         first.about.model,
@@ -55,6 +49,8 @@ def rank_maps(
         first.measure,
         max(one.questions for own in groups for one in own),
         tuple(rows),
+        overall,
+        pairs,
         (*left_out, *unranked),
         tuple(other_models),
     )
@@ -79,108 +75,70 @@ def _largest_groups(
     return chosen, notes
 
 
-def _corrected(p: Sequence[float], levels: Sequence[float]) -> FloatArray:
-    """P-values that hold for all tests together (Holm), to compare with 0.05; those of later looks
-    at a map count for more, as its intervals are wider."""
-    stricter = ERROR / (1 - np.array(levels))
-    return holm(np.minimum(1.0, np.array(p, float) * stricter))
-
-
-def _beaten_chance(results: Sequence[Faithfulness]) -> dict[tuple[str, str], bool | None]:
-    """Whether a map of a task is better than shuffled orders, by its name and a score.
+def _beaten_chance(task: TaskScores) -> dict[tuple[int, str], bool | None]:
+    """Whether a map is better than shuffled orders, by its number and a score.
 
     What shuffled orders differ by is taken from those of all maps of the task; corrected for the
     number of maps.
     """
-    found: dict[tuple[str, str], bool | None] = {}
-    levels = [one.about.level for one in results]
+    found: dict[tuple[int, str], bool | None] = {}
+    numbers = range(len(task.results))
     for score in HIGHER_IS_BETTER:
-        own = [one.scores[score] for one in results]
-        between = between_orders([value.controls for value in own])
-        tests = [p_of(value.better.mean, [value.from_questions, between]) for value in own]
-        p = _corrected(tests, levels)
-        for result, value, corrected in zip(results, own, p, strict=True):
-            shown = corrected <= ERROR  # NaN: not shown
-            found[result.about.map, score] = value.better.mean > 0 if shown else None
+        above = [task.above_chance(score, number) for number in numbers]
+        p = corrected([p_of(*own) for own in above], [task.level(number) for number in numbers])
+        for number in numbers:
+            shown = p[number] <= ERROR  # NaN: not shown
+            found[number, score] = above[number][0] > 0 if shown else None
     return found
 
 
-def _standings(
-    results: list[Faithfulness],
-    seconds: Mapping[str, float],
-) -> list[Standing]:
+def _standings(task: TaskScores, seconds: Mapping[str, float]) -> list[Standing]:
     """The maps of one task."""
-    compared, beaten_chance = _Compared(results), _beaten_chance(results)
+    beaten_chance = _beaten_chance(task)
+    shown = {score: _shown_better(task, score) for score in HIGHER_IS_BETTER}
     return [
         Standing(
             result.about.task,
             result.method,
             result.about.map,
             {score: own.value for score, own in result.scores.items()},
-            {score: beaten_chance[result.about.map, score] for score in HIGHER_IS_BETTER},
-            {score: compared.behind(score, number) for score in HIGHER_IS_BETTER},
-            {score: compared.better_maps(score, number) for score in HIGHER_IS_BETTER},
+            {score: beaten_chance[number, score] for score in HIGHER_IS_BETTER},
+            {score: _behind(task, score, number) for score in HIGHER_IS_BETTER},
+            {score: _better_maps(task, shown[score], number) for score in HIGHER_IS_BETTER},
             result.about.level,
             result.reliability,
             result.forward_passes,
             seconds.get(result.about.map, nan),
         )
-        for number, result in enumerate(results)
+        for number, result in enumerate(task.results)
     ]
 
 
-class _Compared:
-    """Maps of one task, every two of them compared on the same resamples of its questions."""
+def _shown_better(task: TaskScores, score: str) -> set[tuple[int, int]]:
+    """Pairs of maps of which the first is better, corrected for all pairs of the task."""
+    pairs = list(combinations(range(len(task.results)), 2))
+    ahead = [task.ahead(score, *pair) for pair in pairs]
+    p = corrected(
+        [p_of(mean, [variance]) for mean, variance in ahead], [task.level(*pair) for pair in pairs]
+    )
+    return {
+        pair if mean > 0 else (pair[1], pair[0])
+        for pair, (mean, _), own in zip(pairs, ahead, p, strict=True)
+        if own <= ERROR
+    }
 
-    def __init__(self, results: list[Faithfulness]) -> None:
-        self._results = results
-        prefixes = results[0].prefixes
-        self._prefixes = len(set(prefixes))
-        equal, weights = equal_weights(len(prefixes)), resampled_weights(prefixes)
-        self._means = [result.curve.scores(equal) for result in results]
-        self._resampled = [result.curve.scores(weights) for result in results]
-        self._shown = {score: self._shown_better(score) for score in HIGHER_IS_BETTER}
 
-    def _ahead(self, score: str, one: int, other: int) -> tuple[float, FloatArray]:
-        """How much better one map is than another: on all questions, and in every resample."""
-        sign = 1.0 if HIGHER_IS_BETTER[score] else -1.0
-        mean = sign * (self._means[one][score][0] - self._means[other][score][0])
-        return float(mean), sign * (self._resampled[one][score] - self._resampled[other][score])
+def _better_maps(task: TaskScores, shown: set[tuple[int, int]], number: int) -> tuple[str, ...]:
+    """The maps that are shown to be better than one."""
+    return tuple(task.results[one].about.map for one, other in sorted(shown) if other == number)
 
-    def _level(self, one: int, other: int) -> float:
-        return max(self._results[one].about.level, self._results[other].about.level)
 
-    def _shown_better(self, score: str) -> set[tuple[int, int]]:
-        """Pairs of which the first is better, corrected for all pairs of the task."""
-        pairs = list(combinations(range(len(self._results)), 2))
-        if not pairs:
-            return set()
-        differences = [self._ahead(score, *pair) for pair in pairs]
-        tests = [
-            p_of(mean, [bootstrap_variance(resampled, self._prefixes)])
-            for mean, resampled in differences
-        ]
-        p = _corrected(tests, [self._level(*pair) for pair in pairs])
-        return {
-            pair if mean > 0 else (pair[1], pair[0])
-            for pair, (mean, _), corrected in zip(pairs, differences, p, strict=True)
-            if corrected <= ERROR
-        }
-
-    def better_maps(self, score: str, number: int) -> tuple[str, ...]:
-        """The maps that are shown to be better than one."""
-        return tuple(
-            self._results[one].about.map
-            for one, other in sorted(self._shown[score])
-            if other == number
-        )
-
-    def behind(self, score: str, number: int) -> Change:
-        """How much better the map with the best mean is than one."""
-        sign = 1.0 if HIGHER_IS_BETTER[score] else -1.0
-        values = [sign * float(mean[score][0]) for mean in self._means]
-        if np.isnan(values).any():
-            return Change(nan, nan, nan)
-        best = int(np.argmax(values))
-        mean, resampled = self._ahead(score, best, number)
-        return bootstrap_change(mean, resampled, self._prefixes, self._level(best, number))
+def _behind(task: TaskScores, score: str, number: int) -> Change:
+    """How much better the map with the best mean is than one."""
+    sign = 1.0 if HIGHER_IS_BETTER[score] else -1.0
+    values = [sign * task.value(score, other) for other in range(len(task.results))]
+    if np.isnan(values).any():
+        return Change(nan, nan, nan)
+    best = int(np.argmax(values))
+    mean, variance = task.ahead(score, best, number)
+    return change_of(mean, [variance], task.level(best, number))
