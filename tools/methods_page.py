@@ -106,15 +106,17 @@ def _judged(found: dict[str, ha.Leaderboard]) -> list[str]:
             "not known."
         ),
         text(
-            "The sentences rest on means over all tasks of a model, with intervals over questions "
-            "and shuffled orders, corrected for the number of methods, or of pairs of them (Holm); "
-            "the tasks are taken as they are. Patching is measured at the last position, with the "
-            "question's own clean output, and judged like all others."
+            "The sentences rest on means over all tasks of a model, in which a task counts by how "
+            "much heads do for it (equally for the gain, which is in nats), with intervals over "
+            "questions and shuffled orders, corrected for the number of methods, or of pairs of "
+            "them (Holm); the tasks are taken as they are. Patching is measured at the last "
+            "position, with the question's own clean output, and judged like all others."
         ),
         text(
-            "These rules were fixed after five maps of ioi on SmolLM2-135M-Instruct, and before "
-            "any other, had been looked at, with rules that counted tasks and took any change for "
-            "a loss."
+            "These rules were fixed before any result was looked at but those of five maps of ioi "
+            "on SmolLM2-135M-Instruct, for which rules had counted tasks and taken any change for "
+            "a loss, and those of Gemma-3-270M, for which all tasks had counted equally: there "
+            "they are a second look."
         ),
     ]
 

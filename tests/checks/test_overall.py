@@ -20,6 +20,7 @@ class Drawn:
 
     def __init__(self, rng, advantage, spread):
         self._values = advantage + rng.normal(0, spread) + rng.normal(0, QUESTIONS_SE, len(spread))
+        self.needed = 1.0
         self._controls = rng.normal(0, 1, (len(spread), 4)) * spread[:, None]
 
     def value(self, score, number):
@@ -64,6 +65,20 @@ def test_six_tasks_show_what_one_does_not():
     }
     assert shares[6] > 0.8
     assert shares[1] < 0.3
+
+
+def test_a_task_that_hardly_needs_heads_hardly_counts():
+    """Its scores are shares of next to nothing; a gain is in nats, and counts like any other."""
+    rng = np.random.default_rng(0)
+    places = {name: number for number, name in enumerate(METHODS)}
+    tasks = [Drawn(rng, np.full(8, value), np.full(8, 1e-6)) for value in (0.5, 50.0)]
+    tasks[1].needed = 0.01
+    having = [(task, places) for task in tasks]
+    values = [task.value("", 0) for task in tasks]
+    circuit, gain = (_overall(score, METHODS, having)[0].value for score in ("circuit", "gain"))
+    assert circuit.mean == pytest.approx((values[0] + 0.01 * values[1]) / 1.01)
+    assert gain.mean == pytest.approx(fmean(values))
+    assert circuit.high - circuit.low == pytest.approx(2 * 2.07 * QUESTIONS_SE / 1.01, rel=0.01)
 
 
 def test_pairs_are_told_apart_by_questions():

@@ -37,6 +37,9 @@ from headatlas.stats.ratio import linear_ratio
 HIGHER_IS_BETTER = {"cpr": True, "cmd": False, "circuit": True, "removable": False, "gain": True}
 """The scores of a curve, and whether a better map has a higher one."""
 
+IN_UNITS = ("gain",)
+"""The scores that are in units of the measure; the others are shares of y(all) − y(none)."""
+
 SMALL, LARGE, WITHOUT_WORST = 0.2, 0.5, 0.98
 """The largest share of a small circuit, the smallest of a large one, and the share that is left
 when the heads that seem to do harm are gone."""

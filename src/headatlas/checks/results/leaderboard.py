@@ -88,7 +88,8 @@ class Overall:
     """A method over all tasks that have the score: its mean, and its mean `advantage` over orders
     shuffled within layers. `beats_chance` is corrected for all methods (Holm; `None`: not shown).
 
-    Intervals are over questions, and over shuffled orders; the tasks are taken as they are.
+    Tasks count by how much heads do for them, but equally in the `gain`. Intervals are over
+    questions, and over shuffled orders; the tasks are taken as they are.
     """
 
     method: str

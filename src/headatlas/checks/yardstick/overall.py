@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from math import isnan
-from statistics import fmean
+from math import fsum, isnan
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from headatlas.checks.results.about import ERROR
 from headatlas.checks.results.faithfulness import Faithfulness
 from headatlas.checks.results.leaderboard import Overall, Pair
 from headatlas.stats.arrays import FloatArray
-from headatlas.stats.faithfulness import HIGHER_IS_BETTER
+from headatlas.stats.faithfulness import HIGHER_IS_BETTER, IN_UNITS
 from headatlas.stats.intervals import Change, Variance, change_of, p_of
 from headatlas.stats.multiple import holm
 from headatlas.stats.orders import between_orders
@@ -60,6 +59,11 @@ class TaskScores:
         drawn = [result.scores[score].controls for result in self.results]
         return own.better.mean, [own.from_questions, between_orders(drawn, own.controls)]
 
+    @property
+    def needed(self) -> float:
+        """How much more the model scores with all heads than with none."""
+        return self.results[0].needed.mean
+
     def level(self, *numbers: int) -> float:
         """The strictest level of the intervals of some maps."""
         return max(self.results[number].about.level for number in numbers)
@@ -68,9 +72,11 @@ class TaskScores:
 def over_tasks(tasks: Mapping[str, TaskScores]) -> tuple[tuple[Overall, ...], tuple[Pair, ...]]:
     """The methods that have a map of every task, and every two of them, by every score.
 
-    Means are over the tasks that have the score; these tasks are taken as they are, so that what
-    is uncertain is their questions and the shuffled orders. Corrected for the number of methods,
-    and of pairs (Holm).
+    Means are over the tasks that have the score. Where it is a share of what heads do for a task, a
+    task counts by how much that is: the mean is the share of all that they do, and tasks whose
+    shares are mostly noise, as heads do little for them, count little. The tasks are taken as they
+    are, so that what is uncertain is their questions and the shuffled orders. Corrected for the
+    number of methods, and of pairs (Holm).
     """
     places = [
         {result.method: number for number, result in enumerate(task.results)}
@@ -94,17 +100,38 @@ Having = Sequence[tuple[TaskScores, Mapping[str, int]]]
 """The tasks that have a score, each with the numbers of its maps by method."""
 
 
+def _weights(score: str, having: Having) -> list[float]:
+    """How much every task counts: by what heads do for it, or equally where the score is in units
+    of the measure."""
+    needed = [1.0 if score in IN_UNITS else task.needed for task, _ in having]
+    return [own / sum(needed) for own in needed]
+
+
+def _mean(values: Sequence[float], weights: Sequence[float]) -> float:
+    return fsum(value * weight for value, weight in zip(values, weights, strict=True))
+
+
+def _variances(parts: Sequence[Sequence[Variance]], weights: Sequence[float]) -> list[Variance]:
+    """The variances of a mean over tasks, each of which has some."""
+    return [
+        (variance * weight**2, df)
+        for own, weight in zip(parts, weights, strict=True)
+        for variance, df in own
+    ]
+
+
 def _overall(score: str, methods: Sequence[str], having: Having) -> list[Overall]:
     rows, tests, levels = [], [], []
+    weights = _weights(score, having)
     for method in methods:
         own = [(task, places[method]) for task, places in having]
         level = max(task.level(number) for task, number in own)
         values = [task.value(score, number) for task, number in own]
-        variances = [task.value_variance(score, number) for task, number in own]
+        variances = _variances([[task.value_variance(score, n)] for task, n in own], weights)
         above = [task.above_chance(score, number) for task, number in own]
-        advantage = fmean(mean for mean, _ in above)
-        parts = _of_mean([part for _, own_parts in above for part in own_parts], len(own))
-        value = change_of(fmean(values), _of_mean(variances, len(own)), level)
+        advantage = _mean([mean for mean, _ in above], weights)
+        parts = _variances([own_parts for _, own_parts in above], weights)
+        value = change_of(_mean(values, weights), variances, level)
         rows.append((method, value, change_of(advantage, parts, level)))
         tests.append(p_of(advantage, parts))
         levels.append(level)
@@ -116,12 +143,13 @@ def _overall(score: str, methods: Sequence[str], having: Having) -> list[Overall
 
 def _pairs(score: str, methods: Sequence[str], having: Having) -> list[Pair]:
     rows, tests, levels = [], [], []
+    weights = _weights(score, having)
     for one, other in combinations(methods, 2):
         both = [(task, places[one], places[other]) for task, places in having]
         level = max(task.level(*numbers) for task, *numbers in both)
         ahead = [task.ahead(score, *numbers) for task, *numbers in both]
-        mean = fmean(value for value, _ in ahead)
-        parts = _of_mean([variance for _, variance in ahead], len(both))
+        mean = _mean([value for value, _ in ahead], weights)
+        parts = _variances([[variance] for _, variance in ahead], weights)
         rows.append((one, other, change_of(mean, parts, level)))
         tests.append(p_of(mean, parts))
         levels.append(level)
@@ -129,11 +157,6 @@ def _pairs(score: str, methods: Sequence[str], having: Having) -> list[Pair]:
         Pair(score, one, other, ahead, _direction(ahead, p))
         for (one, other, ahead), p in zip(rows, corrected(tests, levels), strict=True)
     ]
-
-
-def _of_mean(variances: Sequence[Variance], tasks: int) -> list[Variance]:
-    """Variances of sums over tasks as those of means."""
-    return [(variance / tasks**2, df) for variance, df in variances]
 
 
 def _direction(change: Change, p: float) -> bool | None:
