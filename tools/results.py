@@ -33,8 +33,9 @@ def collect(folder: Path) -> None:
     kept = dict.fromkeys(RUNS, KEPT) | dict.fromkeys(PROBED, KEPT_PROBED)
     kept |= dict.fromkeys(methods_page.MODELS, methods_page.KEPT)
     for run, patterns in kept.items():
-        if (folder / run).is_dir():
-            shutil.rmtree(RESULTS / run, ignore_errors=True)
+        if not (folder / run / "maps").is_dir():
+            continue  # units that were restored, and no map of them yet
+        shutil.rmtree(RESULTS / run, ignore_errors=True)
         for pattern in patterns:
             for path in sorted((folder / run).glob(pattern)):
                 target = RESULTS / run / path.relative_to(folder / run)
