@@ -195,6 +195,21 @@ def test_two_methods_are_compared_over_all_tasks():
     assert found["one", "three"].worse == found["one", "three"].turned().worse == "three"
 
 
+def test_where_the_better_method_is_not_shown_to_beat_chance_both_are_named():
+    maps = over_tasks(one=0.55, two=0.7)
+    wild = [with_controls(m, -4.0, 4.0, -4.0, 4.0) if m.method == "two" else m for m in maps]
+    scores = [
+        {k: replace(v, better=Change(0.2 if m.method == "one" else 0.01, nan, nan)) for k, v in own}
+        for m in maps
+        for own in [m.scores.items()]
+    ]
+    near = [replace(m, scores=own) for m, own in zip(maps, scores, strict=True)]
+    assert "trust no map" not in line_of(rank_maps(maps, {}), "To find a small circuit")
+    line = line_of(rank_maps(near, {}), "To find a small circuit")
+    assert "one is better than heads shuffled within layers, but two is shown to be better" in line
+    assert "trust no map" in line_of(rank_maps(wild, {}), "To find a small circuit")
+
+
 def test_a_useless_circuit_is_not_trusted():
     """It beats chance and all others, and keeps 2 % of what heads do."""
     board = rank_maps(over_tasks(one=0.02, two=-0.5), {})

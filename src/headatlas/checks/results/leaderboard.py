@@ -218,10 +218,7 @@ class Leaderboard(Result):
             elif not any(one.beats_chance for one in methods):
                 reason = "no method is shown to be better than heads shuffled within layers"
             else:
-                reason = (
-                    "no method finds it, beats heads shuffled within layers, and is not shown to "
-                    "be worse than another"
-                )
+                reason = self._why_none(score, methods)
             return f"{use}, trust no map: {on} {reason}{partly}."
         means = [self._mean(score, one.value) for one in trusted]
         each = "better" if len(trusted) == 1 else "each better"
@@ -232,6 +229,22 @@ class Leaderboard(Result):
             f"{UNITS[score]}, {each} than with heads shuffled within layers, and no method is "
             f"shown to be better{others}{partly}."
         )
+
+    def _why_none(self, score: str, methods: list[Overall]) -> str:
+        """Why nothing is trusted, where something is found and something beats chance."""
+        both = [one for one in methods if finds(score, one.value) and one.beats_chance]
+        if not both:
+            return "no method that finds it is shown to be better than heads shuffled within layers"
+        words = []
+        for one in both:
+            pairs = [own for own in self.pairs if own.score == score and own.worse == one.method]
+            better = [pair.other if pair.one == one.method else pair.one for pair in pairs]
+            verbs = "is shown to be better, and does" if len(better) == 1 else "are better, and do"
+            words.append(
+                f"{one.method} is better than heads shuffled within layers, but {_joined(better)} "
+                f"{verbs} not pass"
+            )
+        return "; ".join(words)
 
     def _mean(self, score: str, value: Change) -> str:
         """A mean over tasks with its unit."""
