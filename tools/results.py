@@ -6,6 +6,7 @@ docs/results/; without FOLDER only the pages are written again, from what is the
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ import headatlas as ha
 import methods_page
 import seeds_section
 from contrast_section import contrasts
+from headatlas.maps import Map, load_map, save_map
 from headatlas.plots import draw
 from schedule_section import SCHEDULE_TIMES
 from stored import RESULTS, atlas_of, checks_of, equal_seeds, maps_of
@@ -41,9 +43,22 @@ def collect(folder: Path) -> None:
                 target = RESULTS / run / path.relative_to(folder / run)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, target)
+                leave_out_places(target)
     for name in RECORDS:
         if (folder / name).is_file():
             shutil.copyfile(folder / name, RESULTS / name)
+
+
+def leave_out_places(path: Path) -> None:
+    """Name the model of a map or result by its file alone, not by the folder it was in."""
+    if path.suffix == ".json":
+        text = path.read_text(encoding="utf-8")
+        path.write_text(re.sub(r'("model": ")/[^"]*/', r"\1", text), encoding="utf-8")
+        return
+    head_map = load_map(path)
+    name = str(head_map.provenance["model"])
+    if name.startswith("/"):
+        save_map(Map(head_map.data, head_map.provenance | {"model": Path(name).name}), path)
 
 
 def draw_figures() -> None:
