@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import isnan
 
 import numpy as np
+from scipy.stats import mannwhitneyu
 
 import headatlas as ha
 from headatlas.maps.compare import importance
@@ -24,23 +25,31 @@ DEVIATIONS = 3
 
 SIGNIFICANT = 0.05
 
+UNKNOWN = LayerTest()
+
+
+@dataclass(frozen=True)
+class Above:
+    """Whether chosen heads are above the rest: above all other heads (Mann–Whitney, one-sided), and
+    above others of their own layers (`layers`). `rest_p` and `layers_p` hold for all methods and
+    tasks of a model together (Holm), `alone_p` is `rest_p` of this map by itself."""
+
+    layers: LayerTest = UNKNOWN
+    alone_p: float = float("nan")
+    rest_p: float = float("nan")
+    layers_p: float = float("nan")
+
 
 @dataclass(frozen=True)
 class Attending:
-    """Heads that attend against the rest, by another map's importance.
-
-    `signed` compares them by importance, with random heads of the same layers, `size` by
-    |importance|, where that is not the same. `holm_p` and `size_holm_p` hold for all methods and
-    tasks of the model together.
-    """
+    """Heads that attend against the rest, by another map: by importance, and, where that is not
+    the same, by its size."""
 
     task: str
     method: str
     heads: int
-    signed: LayerTest
-    size: LayerTest
-    holm_p: float = float("nan")
-    size_holm_p: float = float("nan")
+    signed: Above
+    size: Above
 
 
 def attending_heads(attention: ha.Map, score: str) -> np.ndarray:
@@ -78,18 +87,36 @@ def _one_per_method(maps: Sequence[ha.Map]) -> dict[str, ha.Map]:
 def _row(task: str, method: str, values: FloatArray, attending: np.ndarray) -> Attending:
     attending = attending & np.isfinite(values)
     has_signs = bool((values < 0).any())
-    size = above_own_layers(np.abs(values), attending) if has_signs else LayerTest()
-    signed = above_own_layers(values, attending)
-    return Attending(task, method, int(attending.sum()), signed, size)
+    size = _above(np.abs(values), attending) if has_signs else Above()
+    return Attending(task, method, int(attending.sum()), _above(values, attending), size)
+
+
+def _above(values: FloatArray, chosen: np.ndarray) -> Above:
+    """The comparisons of one map, not corrected yet."""
+    rest = values[~chosen & np.isfinite(values)]
+    layers = above_own_layers(values, chosen)
+    if isnan(layers.auroc):
+        return Above()
+    rest_p = float(mannwhitneyu(values[chosen], rest, alternative="greater").pvalue)
+    return Above(layers, rest_p, rest_p, layers.p)
 
 
 def _corrected(rows: list[Attending]) -> list[Attending]:
-    """With Holm's correction, over all rows, for either claim."""
-    p = holm(np.array([row.signed.p for row in rows]))
-    size_p = holm(np.array([row.size.p for row in rows]))
+    """With Holm's correction, over all rows, for each of the claims."""
+    signed = _corrected_claims([row.signed for row in rows])
+    sizes = _corrected_claims([row.size for row in rows])
     return [
-        replace(row, holm_p=float(one), size_holm_p=float(other))
-        for row, one, other in zip(rows, p, size_p, strict=True)
+        replace(row, signed=one, size=other)
+        for row, one, other in zip(rows, signed, sizes, strict=True)
+    ]
+
+
+def _corrected_claims(claims: list[Above]) -> list[Above]:
+    rest = holm(np.array([claim.rest_p for claim in claims]))
+    layers = holm(np.array([claim.layers_p for claim in claims]))
+    return [
+        replace(claim, rest_p=float(p), layers_p=float(own_p))
+        for claim, p, own_p in zip(claims, rest, layers, strict=True)
     ]
 
 
@@ -105,15 +132,19 @@ def attending_section(maps_of: Mapping[str, Sequence[ha.Map]]) -> list[str]:
             "of the token (Olsson et al. 2022), on `ioi` those that attend from the last position "
             "to the indirect object (Wang et al. 2023): all whose score in the map of attention is "
             f"above the mean over heads by {DEVIATIONS} standard deviations. *AUROC*: the share of "
-            "pairs of such a head and another in which the other method's map has it above; "
-            "*layers alone*: what random heads of the same layers have on average. *p*: how often "
-            "those have as high an AUROC, after Holm for all methods and tasks of the model; bold "
-            f"below {SIGNIFICANT}. *Size*: the same for |effect|, as a head that attends to a word "
-            "may make it less likely; empty where nothing is negative."
+            "pairs of such a head and another in which the other method's map has it above. *Above "
+            "all*: p-value of that, against all other heads (Mann–Whitney). *Layers alone*: the "
+            "AUROC that random heads of the same layers have on average. *Above layers*: how often "
+            "those have as high an AUROC. *Size*: the same for |effect|, as a head that attends to "
+            "a word may make it less likely; a claim that was made after the one on importance was "
+            "seen to fail; empty where nothing is negative. All p-values are one-sided and "
+            "corrected for all methods and tasks of the model (Holm); bold below "
+            f"{SIGNIFICANT}."
         ),
     ]
-    columns = ("task", "heads", "method", "AUROC", "layers alone", "p")
-    columns += ("AUROC, size", "layers alone", "p, size")
+    columns = ("task", "heads", "method")
+    for prefix in ("", "size: "):
+        columns += (f"{prefix}AUROC", "above all", "layers alone", "above layers")
     for model, rows in found.items():
         parts += [f"### {model}", table(columns, map(_cells, rows)), text(_sentence(rows))]
     return parts
@@ -121,10 +152,10 @@ def attending_section(maps_of: Mapping[str, Sequence[ha.Map]]) -> list[str]:
 
 def _cells(row: Attending) -> list[str]:
     cells = [row.task, str(row.heads), row.method]
-    for test, p in ((row.signed, row.holm_p), (row.size, row.size_holm_p)):
-        known = not isnan(test.auroc)
-        cells += [f"{test.auroc:.2f}", f"{test.expected:.2f}"] if known else ["", ""]
-        cells.append(_p(p))
+    for claim in (row.signed, row.size):
+        auroc, expected = claim.layers.auroc, claim.layers.expected
+        cells += ["" if isnan(auroc) else f"{auroc:.2f}", _p(claim.rest_p)]
+        cells += ["" if isnan(auroc) else f"{expected:.2f}", _p(claim.layers_p)]
     return cells
 
 
@@ -139,15 +170,24 @@ def _sentence(rows: Sequence[Attending]) -> str:
     words = []
     for task in dict.fromkeys(row.task for row in rows):
         own = [row for row in rows if row.task == task]
-        if not own[0].signed.least_p <= SIGNIFICANT:
-            words.append(f"On {task} too few heads attend so to test them within layers.")
-            continue
-        sizes = [row for row in own if not isnan(row.size_holm_p)]
-        shown = sum(row.holm_p < SIGNIFICANT for row in own)
-        large = sum(row.size_holm_p < SIGNIFICANT for row in sizes)
+        sizes = [row.size for row in own if not isnan(row.size.rest_p)]
+        signed = [row.signed for row in own]
         words.append(
-            f"On {task} {shown} of {len(own)} methods show that heads that attend so matter more "
-            f"than others of their layers, {large} of {len(sizes)} that their effects are larger "
-            "in size."
+            f"On {task} {_shown([claim.rest_p for claim in signed])} methods show that heads that "
+            "attend so matter more than all others "
+            f"({_shown([claim.alone_p for claim in signed])} if every map is tested by itself), "
+            f"{_shown([claim.rest_p for claim in sizes])} that their effects are larger in size."
+        )
+        if not own[0].signed.layers.least_p <= SIGNIFICANT:
+            words.append("Too few heads attend so to test them within layers.")
+            continue
+        words.append(
+            "Compared with others of their own layers, these are "
+            f"{_shown([claim.layers_p for claim in signed])} and "
+            f"{_shown([claim.layers_p for claim in sizes])}."
         )
     return " ".join(words)
+
+
+def _shown(p_values: Sequence[float]) -> str:
+    return f"{sum(p < SIGNIFICANT for p in p_values)} of {len(p_values)}"

@@ -16,6 +16,7 @@ from markdown import table, text
 from mediation_section import mediation_section, most_seeds
 from methods_sentences import cost_sentence, models_sentence
 from stored import RESULTS, record
+from sweep_section import sweep_section
 
 MODELS = {
     "methods": "SmolLM2-135M-Instruct",
@@ -72,6 +73,7 @@ def page() -> str:
     parts += agreement_section(
         {name: _results(run, "comparison", ha.Comparison) for run, name in MODELS.items()}
     )
+    parts += sweep_section()
     return "\n\n".join(parts) + "\n"
 
 

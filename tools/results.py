@@ -17,6 +17,7 @@ import gating_page
 import headatlas as ha
 import methods_page
 import seeds_section
+import sweep_section
 from contrast_section import contrasts
 from headatlas.maps import Map, load_map, save_map
 from headatlas.plots import draw
@@ -27,7 +28,7 @@ RUNS = (*gating_page.TRUSTED, seeds_section.RUN, "contrast", "reference")
 KEPT = ("maps/*.nc", "checks/*.json")
 PROBED = tuple(cognition_runs.RUNS)
 KEPT_PROBED = ("maps/*.probing-*.nc", "checks/*.probing-*.json")
-RECORDS = ("bench.json", SCHEDULE_TIMES)
+RECORDS = ("bench.json", sweep_section.RECORD, SCHEDULE_TIMES)
 
 
 def collect(folder: Path) -> None:

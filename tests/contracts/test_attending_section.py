@@ -45,13 +45,13 @@ def test_a_map_shows_that_they_matter_where_they_do():
     rows = attending_rows([attention(), effects(), effects(planted=9.0, method="patching")])
     needed, harmful = rows
     assert (needed.method, needed.task, needed.heads) == ("ablation", "induction", 4)
-    assert needed.signed.auroc == 1.0
-    assert needed.signed.expected == pytest.approx(0.5, abs=0.2)
-    assert needed.holm_p < 0.01
-    assert harmful.signed.auroc == 0.0  # removing them helps: they matter in size only
-    assert harmful.holm_p > 0.9
-    assert harmful.size.auroc == 1.0
-    assert harmful.size_holm_p < 0.01
+    assert needed.signed.layers.auroc == 1.0
+    assert needed.signed.layers.expected == pytest.approx(0.5, abs=0.2)
+    assert max(needed.signed.rest_p, needed.signed.layers_p) < 0.01
+    assert harmful.signed.layers.auroc == 0.0  # removing them helps: they matter in size only
+    assert min(harmful.signed.rest_p, harmful.signed.layers_p) > 0.9
+    assert harmful.size.layers.auroc == 1.0
+    assert max(harmful.size.rest_p, harmful.size.layers_p) < 0.01
 
 
 def test_p_values_hold_for_all_maps_and_tasks_together():
@@ -65,15 +65,18 @@ def test_p_values_hold_for_all_maps_and_tasks_together():
     ]
     rows = attending_rows(maps)
     assert [row.task for row in rows] == ["induction", "induction", "ioi"]
-    assert rows[0].signed.p == alone.signed.p == alone.holm_p
-    assert rows[0].holm_p == pytest.approx(3 * alone.signed.p)
+    assert rows[0].signed.layers.p == alone.signed.layers.p == alone.signed.layers_p
+    assert rows[0].signed.layers_p == pytest.approx(3 * alone.signed.layers_p)
+    assert rows[0].signed.rest_p == pytest.approx(3 * alone.signed.rest_p)
+    assert rows[0].signed.alone_p == alone.signed.rest_p
 
 
 def test_size_is_not_tested_where_nothing_is_negative():
     scores = Map.of({"facilitation": (DIMS, np.abs(noise()))}, {"method": "gating", "task": "ioi"})
     (row,) = attending_rows([attention("ioi", "target_token"), scores])
-    assert np.isnan(row.size.p)
-    assert np.isfinite(row.signed.p)
+    assert np.isnan(row.size.rest_p)
+    assert np.isnan(row.size.layers_p)
+    assert np.isfinite(row.signed.rest_p)
 
 
 def test_the_section_counts_what_is_shown_and_is_left_out_without_attention():
@@ -81,8 +84,11 @@ def test_the_section_counts_what_is_shown_and_is_left_out_without_attention():
     said = " ".join(section.split())
     assert "### A" in section
     assert "### B" not in section
-    assert re.search(r"\| induction \| 4 \| ablation \| 1\.00 \| 0\.\d\d \| \*\*", section)
-    assert "On induction 1 of 1 methods show that heads that attend so matter more than" in said
+    assert re.search(
+        r"\| induction \| 4 \| ablation \| 1\.00 \| \*\*\S+ \| 0\.\d\d \| \*\*", section
+    )
+    assert "On induction 1 of 1 methods show that heads that attend so matter more than all" in said
+    assert "Compared with others of their own layers, these are 1 of 1 and 1 of 1" in said
     assert attending_section({"B": [effects()]}) == []
 
 
@@ -95,9 +101,10 @@ def test_depth_alone_is_not_shown():
     looks = Map.of({"induction": (DIMS, own)}, {"method": "attention", "task": "induction"})
     map_of = Map.of({"effect": (DIMS, deep)}, {"method": "ablation", "task": "induction"})
     (row,) = attending_rows([looks, map_of])
-    assert row.signed.auroc > 0.9
-    assert row.signed.expected > 0.9
-    assert row.holm_p > 0.05
+    assert row.signed.layers.auroc > 0.9
+    assert row.signed.layers.expected > 0.9
+    assert row.signed.rest_p < 0.05
+    assert row.signed.layers_p > 0.05
 
 
 def test_nothing_is_claimed_of_a_single_head():
@@ -105,6 +112,6 @@ def test_nothing_is_claimed_of_a_single_head():
     flat[:, 2, 3] = 1
     one = Map.of({"induction": (DIMS, flat)}, {"method": "attention", "task": "induction"})
     section = " ".join("\n".join(attending_section({"A": [one, effects()]})).split())
-    assert "too few heads attend so to test them within layers" in section
+    assert "Too few heads attend so to test them within layers" in section
     assert "NaN" not in section
     assert "nan" not in section

@@ -1,10 +1,13 @@
-"""The sections on agreement and mediation, from results whose answer is known."""
+"""The sections on agreement, mediation and speed, from results whose answer is known."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from math import nan
 
+import stored
+import sweep_section
 from agreement_section import agreement_rows, agreement_section
 from mediation_section import mediation_section, most_seeds
 from plots.made_up import comparison, mediation
@@ -64,3 +67,19 @@ def test_of_a_task_the_gating_map_of_most_seeds_is_tested():
     assert "10 seeds" in words
     assert "2 seeds" not in words
     assert mediation_section({"A": []}) == []
+
+
+def test_a_benchmark_of_the_sweep_is_a_table_of_ratios(tmp_path, monkeypatch):
+    monkeypatch.setattr(stored, "RESULTS", tmp_path)
+    monkeypatch.setattr(sweep_section, "RESULTS", tmp_path)
+    assert sweep_section.sweep_section() == []
+    turns = [{"times_faster": ratio} for ratio in (28.0, 32.0)]
+    lens = {"version": "4.3.0", "seconds_scaled_to_all_heads": 3000.0, "times_faster": 30.0}
+    lens |= {"largest_difference": 2e-5, "measured_heads": 2, "turns": turns}
+    bench = {"heads": 270, "examples": 64, "task": "singular-plural", "threads": 2}
+    bench |= {"seconds": {"sweep": 100.0, "loop of whole passes": 185.0}, "times_faster": 1.85}
+    bench |= {"largest_difference": 0.0, "transformer_lens": lens}
+    (tmp_path / sweep_section.RECORD).write_text(json.dumps(bench), encoding="utf-8")
+    section = "\n".join(sweep_section.sweep_section())
+    assert "| loop of whole passes | 185 | 1.85 × | 0.0e+00 |" in section
+    assert "| TransformerLens 4.3.0 | 3000 | 30.0 × (28.0–32.0) | 2.0e-05 |" in section
