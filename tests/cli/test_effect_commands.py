@@ -7,6 +7,7 @@ import pytest
 
 import headatlas as ha
 from headatlas.cli.compare import show_comparison
+from headatlas.cli.top import unbroken
 from headatlas.maps import compare_maps
 from maps.made_maps import question_halves
 
@@ -90,6 +91,53 @@ def test_mistakes_are_one_sentence(headatlas, tiny_folder, tmp_path):
     code, _, error = headatlas("attribute", *given, "--measure", "accuracy")
     assert code == 2
     assert "accuracy has no gradient" in error
+
+
+def test_every_task_gets_a_map(headatlas, tiny_folder, pairs, tmp_path):
+    other = pairs.rename(pairs.with_name("other.jsonl"))
+    pairs.write_text(other.read_text(encoding="utf-8").replace("ab", "cd"), encoding="utf-8")
+    tasks = ("--task", pairs, "--task", other, "--examples", "4", "--no-baseline")
+    out = tmp_path / "out"
+    code, printed, error = headatlas("attribute", *tasks, "--model", tiny_folder, "--out", out)
+    assert code == 0, error
+    assert [one.provenance["task"] for one in ha.Atlas(out).maps().values()] == ["other", "pairs"]
+    assert "Most important heads of pairs" in printed
+    assert "Most important heads of other" in printed
+
+
+def test_a_task_without_a_map_leaves_the_others(headatlas, tiny_folder, pairs, tmp_path):
+    bare = tmp_path / "bare.jsonl"
+    bare.write_text(
+        "".join(f'{{"prompt": "{i} ab", "target": "c"}}\n' for i in range(40)), encoding="utf-8"
+    )
+    given = ("--task", bare, "--task", pairs, "--examples", "4", "--no-baseline")
+    out = tmp_path / "out"
+    code, printed, error = headatlas("patch", *given, "--model", tiny_folder, "--out", out)
+    assert code == 2
+    assert "note: bare gives no map: 'bare' has no corrupted prompts" in error
+    assert "Most important heads of pairs" in printed
+
+
+def test_fewer_examples_than_asked_for_are_told(headatlas, tiny_folder, pairs, tmp_path):
+    given = ("--model", tiny_folder, "--task", pairs, "--no-baseline", "--out", tmp_path / "out")
+    code, _, error = headatlas("ablate", "--examples", "100", "--heads", "0.1", *given)
+    assert code == 0, error
+    assert "train questions: the map is measured on these" in error
+    code, _, error = headatlas("knockout", "--examples", "4", "--evaluations", "8", *given)
+    assert code == 0, error
+    assert "8 evaluations say little of 12 heads: the default is 48" in error
+    assert "train questions" not in error
+
+
+def test_top_warns_of_a_task_that_the_model_cannot_do(headatlas, tiny_folder, pairs, tmp_path):
+    given = ("--model", tiny_folder, "--task", pairs, "--examples", "4", "--out", tmp_path / "out")
+    assert headatlas("attribute", *given)[0] == 0
+    _, printed, _ = headatlas("top", tmp_path / "out")
+    assert "CAUTION: the untouched model is" in printed
+
+
+def test_lines_break_only_between_tokens():
+    assert unbroken("' Mel' ' \\'s' \" it's\" 'a'") == "'␣Mel' '␣\\'s' \"␣it's\" 'a'"
 
 
 def test_a_comparison_says_why_a_ceiling_is_not_known(capsys):

@@ -56,7 +56,9 @@ def test_a_map_of_test_questions_is_passed_over_unless_it_is_named(headatlas, ju
         error.split()
     )
     named = ("--questions", 4, "--map", "few", "--map", "attribution")
-    assert headatlas(*words(folder, task, few), *named)[0] == 2
+    code, _, error = headatlas(*words(folder, task, few), *named)
+    assert code == 2
+    assert "error: not checked, for the reasons above: " in error
 
 
 def test_a_model_that_joins_leaves_no_old_board(judged, tiny_folder, tmp_path):

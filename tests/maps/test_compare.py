@@ -42,6 +42,19 @@ def test_top_heads_that_are_all_heads_are_not_counted():
     assert "share" not in compare_maps(one, other, top_k=24).summary()[0]
 
 
+@pytest.mark.parametrize(("heads", "known"), [(9, False), (10, True)])
+def test_few_heads_have_no_interval(heads, known):
+    """Three heads in the same order are no proof of anything."""
+    few = np.full((1, 6, 4), np.nan)
+    few.reshape(-1)[:heads] = np.arange(heads)
+    comparison = compare_maps(effects(few), effects(few, task="u"))
+    row = only(comparison)
+    assert row.spearman == pytest.approx(1)
+    assert np.isfinite(row.low) == np.isfinite(row.within_low) == known
+    assert ("fewer than 10 heads in common" in row.unknown) == (not known)
+    assert ("+1.00 (–) over 9 heads" in comparison.summary()[0]) == (not known)
+
+
 def test_seeds_are_averaged():
     noise = np.random.default_rng(1).normal(size=VALUES.shape)
     noise[1] = -noise[0]

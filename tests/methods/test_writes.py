@@ -128,6 +128,8 @@ def test_tokens_survive_files_and_several_seeds(family, tmp_path):
             assert (again[name].transpose("seed", ...).to_numpy()[seed] == words).all()
             assert all(isinstance(word, str) for word in words.ravel())
     assert again.digest == whole.digest
+    assert again.top(3)["promoted"].tolist() == whole.top(3)["promoted"].tolist()
+    assert "str_" not in again.top(1)["promoted"][0]
     assert again.aggregate("mean")["direct_logit"].shape == (model.spec.n_layers, 4)
 
 

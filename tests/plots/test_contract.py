@@ -85,7 +85,7 @@ LABELS = {
     "agreement-matrix": ("", ""),
     "mediation": ("indirect effect", "largest F over seeds"),
     "faithfulness": ("heads (% of all, most important first)", "faithfulness"),
-    "leaderboard": ("task (bold: no map is shown to be better)", ""),
+    "leaderboard": ("task", ""),
     "task-specificity": ("task measured (bold: 95 % excludes 0)", "whose 13 heads are removed"),
 }
 

@@ -189,6 +189,9 @@ def test_the_only_seed_is_exported_without_questions_to_choose_by(atlas, without
     gates = atlas.map(GATING, without_select)
     exported = atlas.export(gates, tmp_path / "model", task=without_select)
     assert exported.seed == 0
+    card = exported.card.read_text(encoding="utf-8")
+    assert any("at chance level" in caution for caution in exported.cautions)
+    assert all(f"Caution: {caution}" in card for caution in exported.cautions)
 
 
 def test_what_an_adapter_cannot_express_is_known_before_questions_are_asked(

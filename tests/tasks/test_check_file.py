@@ -49,8 +49,8 @@ def test_only_the_first_repeats_are_named(tmp_path):
 def test_too_few_questions_to_divide(tmp_path):
     few, no_demonstrations = warnings(tmp_path, questions(6))
     assert few == (
-        "only 6 questions: too few to divide into splits, so only 'ablate' can use this file "
-        "(8 are needed)"
+        "only 6 questions: too few to divide into splits (8 are needed); all are for testing, "
+        "which gating, probing and the replacements mean and resample cannot use"
     )
     assert no_demonstrations.startswith("no demonstrations: the forms ':icl' and ':instruction'")
     assert warnings(tmp_path, questions(1))[0].startswith("only 1 question: ")

@@ -14,7 +14,7 @@ from headatlas.cli import options as given
 def ablate(
     *,
     out: given.Out,
-    task: given.TaskName = "singular-plural",
+    task: given.WordTasks = None,
     heads: effect.Heads = None,
     examples: effect.Examples = 32,
     split: effect.Split = None,
@@ -53,4 +53,4 @@ def ablate(
         unit="group" if groups else "head",
         keep_examples=keep_examples,
     )
-    effect.run_method(method, task, out, seeds, baseline, model, files)
+    effect.run_method(method, task or [given.WORD_TASK], out, seeds, baseline, model, files)

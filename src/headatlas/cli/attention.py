@@ -28,7 +28,7 @@ Score = StrEnum(
 def attention(
     *,
     out: given.Out,
-    task: given.TaskName = "ioi",
+    task: given.PairedTasks = None,
     score: Annotated[
         Score,
         typer.Option(
@@ -62,4 +62,4 @@ def attention(
     method = ha.Attention(
         examples=examples, split=split, score=score.value, keep_examples=keep_examples
     )
-    effect.run_method(method, task, out, seeds, baseline, model, files)
+    effect.run_method(method, task or [given.PAIRED_TASK], out, seeds, baseline, model, files)

@@ -14,7 +14,7 @@ from headatlas.cli import options as given
 def attribute(
     *,
     out: given.Out,
-    task: given.TaskName = "singular-plural",
+    task: given.WordTasks = None,
     examples: effect.Examples = 32,
     split: effect.Split = None,
     integrated: Annotated[
@@ -60,4 +60,4 @@ def attribute(
         measure=measure.value,
         keep_examples=keep_examples,
     )
-    effect.run_method(method, task, out, seeds, baseline, model, files)
+    effect.run_method(method, task or [given.WORD_TASK], out, seeds, baseline, model, files)

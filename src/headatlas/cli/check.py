@@ -83,9 +83,7 @@ def check(
       headatlas check atlas --task math --questions 32
       headatlas check atlas --kind faithfulness --replacement resample
     """
-    tasks = {
-        loaded.name: loaded for loaded in (files.load(name, model.download) for name in task or [])
-    }
+    tasks = {loaded.name: loaded for loaded in files.load_all(task or [], model.download)}
     kinds = [one.value for one in kind or Kind]
     options = {"replacement": replacement.value, "measure": measure.value}
     with model.atlas(folder) as atlas:
@@ -105,7 +103,8 @@ def check(
                 atlas.save_figures(board)
     name_files(atlas.files)
     if checks.skipped:
-        raise typer.Exit(2)
+        skipped = ", ".join(checks.skipped)
+        raise ha.HeadAtlasError(f"not checked, for the reasons above: {skipped}.")
 
 
 class _Checks:
@@ -123,7 +122,7 @@ class _Checks:
         self._atlas, self._tasks, self._named = atlas, tasks, named
         self._questions, self._options = questions, options
         self.results: list[ha.Result] = []
-        self.skipped = False
+        self.skipped: list[str] = []
 
     def check_each(self, maps: list[ha.Map], kinds: list[str]) -> None:
         atlas = self._atlas
@@ -166,7 +165,8 @@ class _Checks:
     def _skip(self, name: str, error: ha.HeadAtlasError, *, expected: bool = False) -> None:
         """Say what is not checked; the program fails unless that had to be expected."""
         note(f"{name} is not checked: {error}")
-        self.skipped = self.skipped or not expected
+        if not expected:
+            self.skipped.append(name)
 
 
 def _chosen(

@@ -76,10 +76,11 @@ def _mediations(atlas: ha.Atlas, maps: Sequence[ha.Map]) -> Iterator[ha.Mediatio
 def show_comparison(comparison: ha.Comparison, *, explained: bool = True) -> None:
     """Print how far maps agree, pair by pair; the first time with what the columns are."""
     first = comparison.rows[0]
-    title = f"{comparison.subject}: rank correlation over {first.heads} heads"
+    title = f"{comparison.subject}: rank correlation over heads"
     if explained:
+        most = max(row.top_k for row in comparison.rows)
         title += (
-            f" (95 %; within layers), and the share of the {first.top_k} most important heads that "
+            f" (95 %; within layers), and the share of the {most} most important heads that "
             "both have (in brackets by chance, with as many in every layer). Ceiling: the "
             "correlation of maps that differ in independent noise alone (more if they were "
             "measured on the same questions: then errors agree too); disattenuated: without noise"
@@ -91,6 +92,7 @@ def show_comparison(comparison: ha.Comparison, *, explained: bool = True) -> Non
     columns = (
         *functions,
         "maps",
+        "heads",
         "correlation",
         "95 %",
         "ceiling",
@@ -103,16 +105,27 @@ def show_comparison(comparison: ha.Comparison, *, explained: bool = True) -> Non
         shown.add_row(
             *([shortened(row.function)] if row.function else []),
             " – ".join(shortened(name, 30) for name in row.pair),
+            str(row.heads),
             f"{row.spearman:+.2f}",
-            f"{row.low:+.2f} … {row.high:+.2f}",
+            row.interval_text,
             _number(row.ceiling),
             _number(row.disattenuated),
             _number(row.within),
             "–" if row.top_k >= row.heads else f"{row.top_overlap:.0%} ({row.top_expected:.0%})",
         )
     stdout.print(shown)
-    for reason in dict.fromkeys(row.unknown for row in comparison.rows if row.unknown):
-        say(f"– is not known: {reason}")
+    for reason, pairs in _reasons(comparison).items():
+        of = "" if len(pairs) == len(comparison.rows) else f" ({', '.join(pairs)})"
+        say(f"– is not known{of}: {reason}")
+
+
+def _reasons(comparison: ha.Comparison) -> dict[str, list[str]]:
+    """Why something is not known, with the pairs of maps that it holds for."""
+    pairs: dict[str, list[str]] = {}
+    for row in comparison.rows:
+        if row.unknown:
+            pairs.setdefault(row.unknown, []).append(" – ".join(row.pair))
+    return pairs
 
 
 def _number(value: float) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import headatlas as ha
 from headatlas.cli import options as given
+from headatlas.cli.screen import note
 from headatlas.cli.top import finish
 
 
@@ -78,19 +80,41 @@ Heads = Annotated[
 
 def run_method(
     method: ha.Method[ha.Task],
-    task: str,
+    names: Sequence[str],
     out: Path,
     seeds: int,
     baseline: bool,
     model: given.ModelOptions,
     files: given.FileOptions,
 ) -> None:
-    """Make the map and its figures, and show its first heads."""
-    subject = files.load(task, model.download)
+    """Make a map of every task and its figures, and show their first heads."""
+    tasks = files.load_all(names, model.download)
     with model.atlas(out) as atlas:
-        head_map = atlas.map(method, subject, seeds, baseline=baseline)
-        atlas.save_figures(head_map)
-    finish(atlas, [head_map])
+        maps = map_tasks(atlas, method, tasks, seeds, baseline=baseline)
+        for head_map in maps:
+            atlas.save_figures(head_map)
+    finish(atlas, maps)
+    if len(maps) < len(tasks):
+        raise typer.Exit(2)
+
+
+def map_tasks(
+    atlas: ha.Atlas,
+    method: ha.Method[ha.Task],
+    tasks: Sequence[ha.Task],
+    seeds: int | None,
+    **limits: Any,
+) -> list[ha.Map]:
+    """The maps of several tasks; one that gives no map does not stop the others."""
+    maps = []
+    for task in tasks:
+        try:
+            maps.append(atlas.map(method, task, seeds, **limits))
+        except (ha.TaskError, ha.DivergedError) as error:
+            if len(tasks) == 1:
+                raise
+            note(f"{task.name} gives no map: {error}")
+    return maps
 
 
 def parse_heads(text: str | None) -> tuple[tuple[int, int], ...] | None:

@@ -96,4 +96,6 @@ def export(
     for row in exported.held_out:
         if row.thresholds:
             say(row.hard_sentence())
-    name_files([exported.folder, exported.card])
+    for caution in exported.cautions:
+        say(f"CAUTION: {caution}")
+    name_files([exported.folder, *exported.files])

@@ -9,8 +9,8 @@ import typer
 
 import headatlas as ha
 from headatlas.cli import options as given
+from headatlas.cli.effect_options import map_tasks
 from headatlas.cli.gating_options import GatingOptions
-from headatlas.cli.screen import note
 from headatlas.cli.top import finish
 
 SEEDS = 10
@@ -20,7 +20,7 @@ SEEDS = 10
 def gate(
     *,
     out: given.Out,
-    task: given.TaskNames = None,
+    task: given.WordTasks = None,
     seeds: Annotated[
         int | None,
         typer.Option(min=1, help="Number of seeds (default: 10)."),
@@ -63,18 +63,9 @@ def gate(
         raise ha.HeadAtlasError(f"--threshold must be between 0 and 1, not {threshold}.")
     most = seeds or (SEEDS if until_stable is None else None)
     limits = {"until_stable": until_stable, "seconds": None if time is None else parse_time(time)}
-    names = list(dict.fromkeys(task or ["singular-plural"]))
-    tasks = [files.load(name, model.download) for name in names]
+    tasks = files.load_all(task or [given.WORD_TASK], model.download)
     with model.atlas(out) as atlas:
-        method = gating.method()
-        maps = []
-        for subject in tasks:
-            try:
-                maps.append(atlas.map(method, subject, most, baseline=baseline, **limits))
-            except (ha.TaskError, ha.DivergedError) as error:
-                if len(tasks) == 1:
-                    raise
-                note(f"{subject.name} gives no map: {error}")
+        maps = map_tasks(atlas, gating.method(), tasks, most, baseline=baseline, **limits)
         atlas.save_figures(*maps)
     finish(atlas, maps, threshold=threshold)
     if len(maps) < len(tasks):

@@ -14,7 +14,7 @@ from headatlas.cli import options as given
 def knockout(
     *,
     out: given.Out,
-    task: given.TaskName = "singular-plural",
+    task: given.WordTasks = None,
     evaluations: Annotated[
         int | None,
         typer.Option(
@@ -52,4 +52,4 @@ def knockout(
         measure=measure.value,
         keep_examples=keep_examples,
     )
-    effect.run_method(method, task, out, seeds, baseline, model, files)
+    effect.run_method(method, task or [given.WORD_TASK], out, seeds, baseline, model, files)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
@@ -20,20 +20,18 @@ EMBEDDED = "smollm2-135m"
 ModelName = Annotated[
     str, typer.Option("--model", "-m", help=f"Hub name, folder, .gguf file, or {EMBEDDED}.")
 ]
-TaskName = Annotated[
-    str,
-    typer.Option(
-        "--task",
-        "-t",
-        help="Built-in task, file, folder or hub:NAME; then :icl, :instruction, :plain, :chat, "
-        "or :only=FUNCTION.",
-    ),
+TASK_HELP = (
+    "Built-in task, file, folder or hub:NAME; then :icl, :instruction, :plain, :chat, or "
+    ":only=FUNCTION; may be repeated (default: "
+)
+WORD_TASK, PAIRED_TASK = "singular-plural", "ioi"
+"""What commands measure by default: the second has corrupted prompts that say where heads look."""
+
+WordTasks = Annotated[
+    list[str] | None, typer.Option("--task", "-t", help=f"{TASK_HELP}{WORD_TASK}).")
 ]
-TaskNames = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--task", "-t", help="As in 'headatlas ablate'; may be repeated (default: singular-plural)."
-    ),
+PairedTasks = Annotated[
+    list[str] | None, typer.Option("--task", "-t", help=f"{TASK_HELP}{PAIRED_TASK}).")
 ]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of an atlas.")]
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")]
@@ -126,6 +124,10 @@ class FileOptions:
     def load(self, task: str, download: bool) -> ha.Task:
         """The task of a name, read in this way if it is a file."""
         return ha.load_task(task, download=download, **self.how())
+
+    def load_all(self, tasks: Sequence[str], download: bool) -> list[ha.Task]:
+        """The tasks of several names, each once."""
+        return [self.load(name, download) for name in dict.fromkeys(tasks)]
 
     def how(self) -> dict[str, Any]:
         """How to read, as `load_task` takes it."""

@@ -23,7 +23,7 @@ class Direction(StrEnum):
 def patch(
     *,
     out: given.Out,
-    task: given.TaskName = "ioi",
+    task: given.PairedTasks = None,
     direction: Annotated[
         Direction,
         typer.Option(
@@ -65,4 +65,4 @@ def patch(
         measure=measure.value,
         keep_examples=keep_examples,
     )
-    effect.run_method(method, task, out, seeds, baseline, model, files)
+    effect.run_method(method, task or [given.PAIRED_TASK], out, seeds, baseline, model, files)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +15,9 @@ from headatlas.cli.screen import duration, name_files, say, shortened, stdout, t
 
 if TYPE_CHECKING:
     import headatlas as ha
+
+
+QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 
 
 def top(
@@ -83,7 +87,8 @@ def show_top(head_map: ha.Map, n: int = 10, *, warn: bool = True) -> None:
         f"{ranking.score}"
     )
     if warn:
-        for warning in head_map.warnings:
+        weak = [f"the untouched model is {w}" for w in [facts.get("task_warning")] if w]
+        for warning in [*weak, *head_map.warnings]:
             say(f"CAUTION: {warning}")
     if "function" in rows:
         _show_functions(rows)
@@ -116,9 +121,14 @@ def _show_heads(rows: Any) -> None:
             f"{row['score']:.3f}",
             interval,
             f"{p} {star}",
-            *(row[name] for name in further),
+            *(unbroken(row[name]) if name == "promoted" else row[name] for name in further),
         )
     stdout.print(shown)
+
+
+def unbroken(tokens: str) -> str:
+    """Tokens in quotes, whose spaces are shown: lines break only between tokens."""
+    return QUOTED.sub(lambda match: match[0].replace(" ", "␣"), tokens)
 
 
 def _show_functions(rows: Any) -> None:

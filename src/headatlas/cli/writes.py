@@ -22,7 +22,7 @@ class DirectMeasure(StrEnum):
 def writes(
     *,
     out: given.Out,
-    task: given.TaskName = "ioi",
+    task: given.PairedTasks = None,
     measure: Annotated[
         DirectMeasure,
         typer.Option(
@@ -62,4 +62,4 @@ def writes(
         tokens=tokens,
         keep_examples=keep_examples,
     )
-    effect.run_method(method, task, out, seeds, baseline, model, files)
+    effect.run_method(method, task or [given.PAIRED_TASK], out, seeds, baseline, model, files)

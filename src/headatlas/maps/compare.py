@@ -14,13 +14,14 @@ from headatlas.maps.comparison import AND, AgreementRow, Comparison
 from headatlas.maps.halves import Halves, halves, why_unknown
 from headatlas.maps.importance import importance_of
 from headatlas.maps.labels import distinct_labels, method_label
-from headatlas.stats.agreement import TOP_K, agreement_of, common_heads
+from headatlas.stats.agreement import FEWEST_HEADS, TOP_K, agreement_of, common_heads
 from headatlas.stats.ceiling import UNKNOWN, Ceiling, ceiling_of, reliabilities
 
 if TYPE_CHECKING:
     from headatlas.maps.map import Map
 
 
+TOO_FEW = f"the maps have fewer than {FEWEST_HEADS} heads in common"
 SHARED = (
     "the maps share some questions, but not half by half; make both with the same examples and "
     "several seeds"
@@ -180,7 +181,10 @@ def _row(
         agreement_of(one.values.to_numpy(), other.values.to_numpy(), top_k=top_k)
         for one, other in ((x, y), inside)
     )
-    ceiling, ceiling_within = x.ceiling_with(y), inside[0].ceiling_with(inside[1])
+    enough = plain.heads >= FEWEST_HEADS
+    ceiling, ceiling_within = (
+        one.ceiling_with(other) if enough else UNKNOWN for one, other in ((x, y), inside)
+    )
     return AgreementRow(
         pair,
         function,
@@ -199,7 +203,7 @@ def _row(
         ceiling.high,
         ceiling_within.reliability,
         ceiling_within.disattenuated,
-        x.unknown_with(y),
+        x.unknown_with(y) if enough else TOO_FEW,
     )
 
 

@@ -17,8 +17,9 @@ AND = " / "
 class AgreementRow:
     """Agreement of two maps over heads, for one function or for the whole maps.
 
-    `spearman` (95 %: `low` … `high`) is over all heads; `within` the same with every layer's mean
-    subtracted, which is what is left when depth alone is not counted. `top_overlap` is the
+    `spearman` (95 %: `low` … `high`, not known for fewer than ten heads) is over the `heads` that
+    both have; `within` the same with every layer's mean subtracted, which is what is left when
+    depth alone is not counted. `top_overlap` is the
     share of the `top_k` most important heads that both have, and what chance gives; `top_p` is
     how often chance gives as much.
 
@@ -52,6 +53,11 @@ class AgreementRow:
     within_reliability: tuple[float, float] = (nan, nan)
     within_disattenuated: float = nan
     unknown: str = ""
+
+    @property
+    def interval_text(self) -> str:
+        """The 95 % interval of the correlation, a dash where it is not known."""
+        return "–" if isnan(self.low) else f"{self.low:+.2f} … {self.high:+.2f}"
 
     @property
     def ceiling(self) -> float:
@@ -135,8 +141,8 @@ class Comparison(Result):
         """What to beware of, then a sentence per pair and function."""
         return [f"CAUTION: {warning}" for warning in self.warnings] + [
             f"{' and '.join(row.pair)}{f', {row.function}' if row.function else ''}: rank "
-            f"correlation {row.spearman:+.2f} ({row.low:+.2f} … {row.high:+.2f}) over {row.heads} "
-            f"heads ({row.ceiling_text()}){_top_text(row)}"
+            f"correlation {row.spearman:+.2f} ({row.interval_text}) over {row.heads} heads "
+            f"({row.ceiling_text()}){_top_text(row)}"
             for row in self.rows
         ]
 

@@ -88,6 +88,8 @@ def _with_measure(importance: Importance, head_map: Map) -> Importance:
     label = labels.get(str(measure), importance.label)
     if importance.variable == "effect" and facts.get("method") == "patching":
         label = label.replace("when removed", "when corrupted")
+    if facts.get("method") == "knockout":
+        return replace(importance, label=label, advice="use more examples or more evaluations")
     if facts.get("method") == "attribution":
         steps = int(dict(facts.get("settings", {})).get("steps", 1))
         if steps > 1:

@@ -183,7 +183,7 @@ def _most_seeds(words: xr.DataArray, layer: int, head: int) -> str:
     """The words of a head that most seeds have, the first ones first where seeds agree."""
     by_seed = words.sel(layer=layer, head=head).transpose("seed", "token").to_numpy()
     counts = Counter(word for row in by_seed for word in row)
-    return " ".join(repr(word) for word, _ in counts.most_common(by_seed.shape[1]))
+    return " ".join(repr(str(word)) for word, _ in counts.most_common(by_seed.shape[1]))
 
 
 def _importance(head_map: Map, threshold: float) -> pd.DataFrame:

@@ -86,7 +86,7 @@ class Ablation(ExampleMethod):
         task = task.for_tokenizer(model.tokenizer)
         measured = Measured.of(model, task, self.sample(task, 0), self.measure)
         measured, _ = chosen_positions(model, task, measured, self.positions)
-        return measured.remarks() + self.seed_remarks(task, seeds)
+        return measured.remarks() + self.sample_remarks(task, seeds)
 
     def sample(self, task: Task, seed: int) -> list[Example]:
         if self.by_function:

@@ -86,7 +86,7 @@ class Attention(ExampleMethod):
         task = task.for_tokenizer(model.tokenizer)
         measured = Measured.of(model, task, self.sample(task, 0), "logprob")
         patterns = self._patterns(task, measured)
-        remarks = measured.remarks() + self.seed_remarks(task, seeds)
+        remarks = measured.remarks() + self.sample_remarks(task, seeds)
         for variable in patterns[0]:
             count = sum(own[variable].exists for own in patterns)
             if count < len(patterns):

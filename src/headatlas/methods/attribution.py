@@ -106,7 +106,7 @@ class Attribution(ExampleMethod):
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         task = task.for_tokenizer(model.tokenizer)
         measured = Measured.of(model, task, self.sample(task, 0), self.measure)
-        return measured.remarks() + self.seed_remarks(task, seeds)
+        return measured.remarks() + self.sample_remarks(task, seeds)
 
     def run(
         self,

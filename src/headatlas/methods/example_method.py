@@ -53,8 +53,21 @@ class ExampleMethod(Method[Task]):
         """The examples that a seed draws, as prompts."""
         return task.prompts(self.split_of(task), seed, self.examples)
 
-    def seed_remarks(self, task: Task, seeds: int) -> list[str]:
-        """What the user should know of several seeds of a task."""
+    def sample_remarks(self, task: Task, seeds: int) -> list[str]:
+        """What the user should know of the examples that the seeds of a task draw."""
+        return self._fewer_examples(task) + self._equal_seeds(task, seeds)
+
+    def _fewer_examples(self, task: Task) -> list[str]:
+        """A remark if the task has fewer examples than the settings ask for."""
+        if self.examples is None:
+            return []
+        split, number = self.split_of(task), len(self.sample(task, 0))
+        if number >= self.examples:
+            return []
+        return [f"only {number} {split} questions: the map is measured on these"]
+
+    def _equal_seeds(self, task: Task, seeds: int) -> list[str]:
+        """A remark if several seeds give nothing new."""
         by_chance = getattr(self, "replacement", "zero") != "zero"
         if seeds < 2 or by_chance or self.sample(task, 0) != self.sample(task, 1):
             return []

@@ -73,7 +73,7 @@ class Knockout(ExampleMethod):
 
     def evaluations_of(self, spec: ModelSpec) -> int:
         """How many sets of heads are removed."""
-        return self.evaluations or max(FEWEST, len(spec.heads()) // SHARE)
+        return self.evaluations or usual_evaluations(spec)
 
     def parts(self, spec: ModelSpec) -> list[Part]:
         return [{"evaluations": self.evaluations_of(spec)}]
@@ -87,7 +87,17 @@ class Knockout(ExampleMethod):
 
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         task = task.for_tokenizer(model.tokenizer)
-        return Measured.of(model, task, self.sample(task, 0), self.measure).remarks()
+        remarks = Measured.of(model, task, self.sample(task, 0), self.measure).remarks()
+        return remarks + self._fewer_examples(task) + self._few_evaluations(model.spec)
+
+    def _few_evaluations(self, spec: ModelSpec) -> list[str]:
+        """A remark if there are fewer evaluations than by default."""
+        usual, number = usual_evaluations(spec), self.evaluations_of(spec)
+        if number >= usual:
+            return []
+        return [
+            f"{number} evaluations say little of {len(spec.heads())} heads: the default is {usual}"
+        ]
 
     def run(
         self,
@@ -120,6 +130,11 @@ class Knockout(ExampleMethod):
             "baseline_value": float(measured.values(sweep.plain).mean()),
         }
         return self.map_of(model, task, seed, effects, facts, coordinates)
+
+
+def usual_evaluations(spec: ModelSpec) -> int:
+    """How many sets of heads are removed by default."""
+    return max(FEWEST, len(spec.heads()) // SHARE)
 
 
 def _evaluator(

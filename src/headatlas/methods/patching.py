@@ -76,7 +76,9 @@ class Patching(ExampleMethod):
     def check(self, model: Model, task: Task, seeds: int = 1) -> list[str]:
         task = task.for_tokenizer(model.tokenizer)
         pairs = _Pairs.of(model, task, self.sample(task, 0), self.measure)
-        return pairs.with_positions(task, self.positions).remarks() + self.seed_remarks(task, seeds)
+        return pairs.with_positions(task, self.positions).remarks() + self.sample_remarks(
+            task, seeds
+        )
 
     def run(
         self,

@@ -80,7 +80,7 @@ class Writes(ExampleMethod):
         DirectPaths(model)  # raises if there are none
         task = task.for_tokenizer(model.tokenizer)
         measured = self._measured(model, task, 0)
-        remarks = measured.remarks() + self.seed_remarks(task, seeds)
+        remarks = measured.remarks() + self.sample_remarks(task, seeds)
         targets = [measured.rows[row].target for row in measured.target_rows]
         if longer := sum(len(target) > 1 for target in targets):
             remarks.append(

@@ -30,13 +30,13 @@ DARK = 0.5
 """From this correlation on a cell is so dark that its numbers are white."""
 
 EXPLAINED = (
-    "below the diagonal: rank correlation over all heads; above: within layers",
+    "below the diagonal: rank correlation over heads; above: within layers",
     "of …: ceiling; diagonal: reliability; bold: 95 % interval excludes 0",
 )
 
 
 def agreement_matrix(comparisons: Sequence[Comparison]) -> Figure:
-    """Rank correlation of every two of several maps, over all heads and within layers.
+    """Rank correlation of every two of several maps: over their common heads, and within layers.
 
     A matrix of maps by maps, and one per function where maps have functions. Below the diagonal are
     all heads, above it heads within layers. The small number is the ceiling: the correlation of

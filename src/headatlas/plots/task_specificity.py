@@ -34,7 +34,8 @@ def task_specificity(results: Sequence[TaskSpecificity]) -> Figure:
     panel.set_yticks(range(len(names)), labels=names, fontsize=8)
     panel.set_xticks(range(len(names)), labels=names, rotation=45, ha="right", fontsize=8)
     panel.set_ylabel(f"whose {result.heads} heads are removed", fontsize=8)
-    panel.set_xlabel("task measured (bold: 95 % excludes 0)", fontsize=8)
+    unneeded = "; –: needs no heads" if result.without_loss else ""
+    panel.set_xlabel(f"task measured (bold: 95 % excludes 0{unneeded})", fontsize=8)
     for row, changes in enumerate(result.loss):
         for column, change in enumerate(changes):
             panel.text(
@@ -53,12 +54,16 @@ def task_specificity(results: Sequence[TaskSpecificity]) -> Figure:
             panel.add_patch(Rectangle(corner, 0.88, 0.88, fill=False, linewidth=1.1))
     bar = figure.colorbar(image, ax=panel, extend="both")
     bar.set_label("part lost", fontsize=8)
+    bar.ax.tick_params(labelsize=8)
     found = result.advantage
+    panel.set_title(
+        f"own − others {found.mean:+.2f} ({found.low:+.2f} … {found.high:+.2f}), {result.p_text}",
+        fontsize=8,
+    )
     models_heading(
         figure,
         [result.model],
         result.method,
         count_text([result.questions], "test question"),
-        f"own − others {found.mean:+.2f} ({found.low:+.2f} … {found.high:+.2f})",
     )
     return figure

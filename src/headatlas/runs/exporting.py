@@ -41,13 +41,20 @@ WRITERS = {"checkpoint": export_model, "adapter": export_adapter}
 
 @dataclass(frozen=True)
 class Exported:
-    """An exported model or adapter: its folder and model card, the seed whose gates it has, and
-    what they do to the task on test questions (the untouched model, then the gated one)."""
+    """An exported model or adapter: its folder and model card, the seed whose gates it has, what
+    they do to the task on test questions (the untouched model, then the gated one), and what to
+    beware of."""
 
     folder: Path
     card: Path
     seed: int
     held_out: tuple[HeldOut, ...]
+    cautions: tuple[str, ...]
+
+    @property
+    def files(self) -> list[Path]:
+        """The files of the folder."""
+        return sorted(path for path in self.folder.iterdir() if path.is_file())
 
 
 def export_map(
@@ -139,5 +146,15 @@ def export_gates(
     with tracked(progress, f"writing {folder}"):
         (threshold,) = rows[-1].thresholds if hard else (0.5,)
         path = WRITERS[form](model, gate_matrix(head_map, name, seed, threshold), folder)
-        card = write_card(path, chosen, name, f"{seed} ({how})", rows, form)
-    return Exported(path, card, seed, rows)
+        cautions = cautions_of(head_map, rows[-1])
+        card = write_card(path, chosen, name, f"{seed} ({how})", rows, form, cautions)
+    return Exported(path, card, seed, rows, cautions)
+
+
+def cautions_of(head_map: Map, gated: HeldOut) -> tuple[str, ...]:
+    """What a reader must know of exported gates: the map's warnings, and what they do."""
+    weak = head_map.provenance.get("task_warning")
+    cautions = [f"the untouched model is {weak}"] if weak else []
+    if gated.low > 0:
+        cautions.append("these gates make the task worse")
+    return (*cautions, *head_map.warnings)

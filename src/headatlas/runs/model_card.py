@@ -27,13 +27,26 @@ projection; the weights of the original model stay as they are.""",
 
 
 def write_card(
-    folder: Path, chosen: Map, name: str, seed: str, rows: Sequence[HeldOut], form: str
+    folder: Path,
+    chosen: Map,
+    name: str,
+    seed: str,
+    rows: Sequence[HeldOut],
+    form: str,
+    cautions: Sequence[str],
 ) -> Path:
     """Write README.md: what was done to which model, and what it does to the task."""
-    return write_text(folder / "README.md", card(chosen, name, seed, rows, form))
+    return write_text(folder / "README.md", card(chosen, name, seed, rows, form, cautions))
 
 
-def card(chosen: Map, name: str, seed: str, rows: Sequence[HeldOut], form: str) -> str:
+def card(
+    chosen: Map,
+    name: str,
+    seed: str,
+    rows: Sequence[HeldOut],
+    form: str,
+    cautions: Sequence[str] = (),
+) -> str:
     """The text for one seed of a map: `rows` are the untouched model and the gated one."""
     facts = chosen.provenance
     plain, gated = rows
@@ -43,9 +56,7 @@ def card(chosen: Map, name: str, seed: str, rows: Sequence[HeldOut], form: str) 
     known = "" if is_place else f"base_model: {base}\n"
     known += "library_name: peft\n" if form == "adapter" else ""
     base = base.rsplit("/", 1)[-1] if is_place else base
-    warning = (
-        f"\nThe untouched model is {facts['task_warning']}.\n" if "task_warning" in facts else ""
-    )
+    warning = "".join(f"\nCaution: {caution.rstrip('.')}.\n" for caution in cautions)
     cut = f" Gates are 1 from {gated.thresholds[0]:.2f} on, else 0." if gated.thresholds else ""
     return f"""---
 {known}tags:

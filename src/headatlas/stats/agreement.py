@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,11 @@ from headatlas.stats.arrays import FloatArray
 from headatlas.stats.bootstrap import DRAWS, resampled_heads
 
 Interval = tuple[float, float]
+UNKNOWN: Interval = (nan, nan)
 TOP_K = 20
+
+FEWEST_HEADS = 10
+"""Resampled correlations of fewer heads say nothing: three often fall in the same order."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +51,15 @@ def agreement_of(
     """Spearman correlation and top-k overlap of two arrays of the same shape.
 
     The interval is a percentile bootstrap interval over layers (over heads where there are few
-    layers), drawn together from both arrays. An array that is the same for every head has no
-    correlation: NaN.
+    layers), drawn together from both arrays; NaN for fewer than ten heads. An array that is the
+    same for every head has no correlation: NaN.
     """
     known = common_heads(one, other)
     x, y = one[known].astype(np.float64), other[known].astype(np.float64)
     if top_k < 1:
         raise MapError(f"top_k counts heads, so it is at least 1, not {top_k}.")
     top_k = min(top_k, len(x))
-    indices = resampled_heads(known, draws=draws, seed=seed)
+    indices = resampled_heads(known, draws=draws, seed=seed)  # draw head
     resampled = _correlations(x[indices], y[indices])
     top_x, top_y = _is_top(x, top_k), _is_top(y, top_k)
     shared = int((top_x & top_y).sum())
@@ -63,7 +68,7 @@ def agreement_of(
     return Agreement(
         heads=len(x),
         spearman=spearman(x, y),
-        spearman_interval=percentiles(resampled, level),
+        spearman_interval=percentiles(resampled, level) if len(x) >= FEWEST_HEADS else UNKNOWN,
         top_k=top_k,
         top_overlap=shared / top_k,
         top_p=float(chance[shared:].sum()),

@@ -77,6 +77,11 @@ class TaskSpecificity(Result):
         return factorial(len(self.without_loss)) / factorial(len(self.tasks))
 
     @property
+    def p_text(self) -> str:
+        """The p-value, or that no p-value of so few tasks could be low enough."""
+        return f"p = {self.p:.2g}" if self.least_p <= ERROR else "too few tasks to test"
+
+    @property
     def own_matter(self) -> bool | None:
         """Whether tasks lose more with their own heads (`False`: less); `None`: not shown."""
         above = self.advantage.above
@@ -94,16 +99,17 @@ class TaskSpecificity(Result):
         unneeded = f"the model is not shown to need its heads for {', '.join(self.without_loss)}"
         if isnan(found.mean):
             return [f"{self.method}, specificity: unknown, since {unneeded}."]
-        left_out = f" (not measured on all: {unneeded})" if self.without_loss else ""
+        number = len(self.tasks) - len(self.without_loss)
+        left_out = f", measured on {number} of them, since {unneeded}" if self.without_loss else ""
         too_few = f"too few tasks to test (smallest possible p {self.least_p:.2g})"
         verdict = verdicts[self.own_matter] if self.least_p <= ERROR else too_few
         return [
-            f"{self.method}, specificity over {len(self.tasks)} tasks ({', '.join(self.tasks)}), "
-            f"{self.questions} test questions each, {self.heads} heads each ({self.share:.2g} of "
-            f"all), of which two tasks share {self.shared:.0%}: {verdict}; {self.own:.0%} of what "
-            f"heads do is lost, against {self.own - found.mean:.0%} with another task's: "
-            f"{found.mean:+.2f} ({found.low:+.2f} … {found.high:+.2f}); p = {self.p:.2g} over all "
-            f"assignments of the sets to tasks{left_out}"
+            f"{self.method}, specificity over {len(self.tasks)} tasks "
+            f"({', '.join(self.tasks)}{left_out}), {self.questions} test questions each, "
+            f"{self.heads} heads each ({self.share:.2g} of all), of which two tasks share "
+            f"{self.shared:.0%}: {verdict}; {self.own:.0%} of what heads do is lost, against "
+            f"{self.own - found.mean:.0%} with another task's: {found.mean:+.2f} ({found.low:+.2f} "
+            f"… {found.high:+.2f}); p = {self.p:.2g} over all assignments of the sets to tasks"
         ]
 
 

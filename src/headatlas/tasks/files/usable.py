@@ -51,8 +51,9 @@ class SplitSample:
         if number < FEWEST and not any(item.split for item in self._examples):
             questions = "1 question" if number == 1 else f"{number} questions"
             few = (
-                f"only {questions}: too few to divide into splits, so only 'ablate' can use this "
-                f"file ({FEWEST} are needed)"
+                f"only {questions}: too few to divide into splits ({FEWEST} are needed); all are "
+                "for testing, which gating, probing and the replacements mean and resample cannot "
+                "use"
             )
             return (few, f"no demonstrations: {NEEDED_BY['demonstrations']}")
         return tuple(f"no {_named(split)}: {NEEDED_BY[split]}" for split in empty)
