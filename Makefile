@@ -1,3 +1,4 @@
+# make install      the program in .venv, with what it needs
 # make atlas        map the embedded default model
 # make test         lint, types and the fast tests: about 9 minutes on two cores, set-up included
 # make test-all     make test, then the long tests: many random examples with a new seed each time,
@@ -22,6 +23,7 @@ JUDGED := ioi induction greater-than aba present-past syntax
 FEW := --examples 16
 EFFECTS := "ablate $(FEW)" "ablate --replacement mean $(FEW)" "attribute $(FEW)" "attention $(FEW)" "writes $(FEW)" "knockout $(FEW)" "patch --direction denoise $(FEW)"
 JUDGED_MORE := ioi induction greater-than
+EFFECTS_LARGE := "attribute --examples 8" "attention --examples 8" "writes --examples 8" "ablate --replacement mean --examples 4" "knockout --examples 4" "patch --direction denoise --examples 4" "gate --schedule quick"
 READY := $(VENV)/.ready
 LENS := build/bench-lens
 # Modules are compiled when first imported, and most never are; the setting would have that done anew
@@ -30,7 +32,9 @@ PIP := $(BIN)/pip install --quiet --no-compile
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
-.PHONY: atlas test test-all lint types tests tests-long docs bench results real-models clean
+.PHONY: install atlas test test-all lint types tests tests-long docs bench results real-models clean
+
+install: $(READY)
 
 atlas: $(READY)
 	$(BIN)/headatlas atlas --out $(OUT)
@@ -82,8 +86,8 @@ results: $(READY)
 	test -z "$(GEMMA)" || for task in $(JUDGED_MORE); do for method in $(EFFECTS) "gate --batch-size 8"; do \
 	    $(BIN)/headatlas $$method --model $(GEMMA) --task $$task --seeds 2 --out $(RESULTS)/methods-gemma || exit; \
 	done; done
-	test -z "$(QWEN)" || for task in $(JUDGED_MORE); do for method in attribute attention writes; do \
-	    $(BIN)/headatlas $$method --model $(QWEN) --task $$task --examples 8 --out $(RESULTS)/methods-qwen || exit; \
+	test -z "$(QWEN)" || for task in $(JUDGED_MORE); do for method in $(EFFECTS_LARGE); do \
+	    $(BIN)/headatlas $$method --model $(QWEN) --task $$task --seeds 1 --out $(RESULTS)/methods-qwen || exit; \
 	done; done
 	for run in methods methods-gemma; do test ! -d $(RESULTS)/$$run || $(BIN)/headatlas check $(RESULTS)/$$run --kind faithfulness --kind specificity || exit; done
 	test -z "$(QWEN)" || $(BIN)/headatlas check $(RESULTS)/methods-qwen --kind faithfulness --questions 8

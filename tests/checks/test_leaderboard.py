@@ -309,7 +309,7 @@ def test_of_maps_with_one_label_the_one_with_more_examples_is_ranked():
     ]
     chosen, left_out = _distinct(results, maps)
     assert [one.about.map for one in chosen] == [names[1]]
-    assert left_out[0].startswith(f"{names[0]} (another map by ablation")
+    assert left_out[0].startswith(f"{names[0]} (superseded by {names[1]}, also by ablation")
 
 
 def test_the_replacement_that_was_used_is_told():

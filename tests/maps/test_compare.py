@@ -216,7 +216,7 @@ def test_maps_that_share_questions_in_other_halves_have_no_correlation_without_n
     row = only(compare_maps(one, longer))
     assert row.reliability[0] > 0.5
     assert np.isnan(row.disattenuated)
-    assert "without noise not known: the maps share some questions" in row.ceiling_text()
+    assert "without noise not known: the maps overlap in some questions" in row.ceiling_text()
 
 
 def test_a_comparison_says_why_reliability_is_not_known():

@@ -89,7 +89,7 @@ def test_few_heads_with_equal_scores_do_not_convince_alone():
     assert found.p < 0.001
     assert found.layers.p > 0.05
     assert "are not shown to facilitate more" in found.summary()[-1]
-    assert "only 2 heads mediate: Welch's test hardly knows their variance" in found.warnings
+    assert "only 2 heads mediate: Welch's test is unreliable" in found.warnings
 
 
 def test_depth_alone_is_no_evidence():
@@ -102,7 +102,7 @@ def test_depth_alone_is_no_evidence():
     assert "are not shown to facilitate more" in found.summary()[-1]
 
 
-def test_no_head_or_one_that_mediates_is_not_tested():
+def test_no_head_that_mediates_is_not_tested_and_one_by_its_layer():
     flat = patched(())
     flat.data["indirect_effect"][:] = np.tile([0.1, 0.2], 60).reshape(1, *SHAPE)
     none, one = mediation_of(flat, gated()), mediation_of(patched(STRONG[:1]), gated())
@@ -112,12 +112,23 @@ def test_no_head_or_one_that_mediates_is_not_tested():
         assert "nan" not in " ".join(found.summary())
     assert "no head stands out, so there is nothing to compare" in none.summary()[-1]
     assert none.test == "no test: no head mediates"
-    assert one.test == "no test: one head mediates"
-    assert one.summary()[-1].endswith("; one head cannot be tested")
+    assert "Welch" not in one.test
+    assert one.summary()[-1].endswith("too few heads to test (smallest possible p 0.17)")
     assert one.difference.mean == pytest.approx(0.9 - one.other_mean)
     equal = gated()
     equal.data["facilitation"][:] = 0.5
-    assert mediation_of(patched(), equal).summary()[-1].endswith("equal numbers cannot be tested")
+    assert "are not shown to facilitate more" in mediation_of(patched(), equal).summary()[-1]
+
+
+def test_one_head_that_mediates_is_tested_where_layers_are_wide():
+    effect, gates = np.zeros((1, 4, 30)), np.random.default_rng(0).uniform(0, 0.5, (1, 4, 30))
+    effect[0, 1, 2] = gates[0, 1, 2] = 0.9
+    dims = ("seed", "layer", "head")
+    patching = Map.of({"indirect_effect": (dims, effect)}, {"method": "patching"})
+    scores = dict.fromkeys(("facilitation", "interference", "irrelevance"), (dims, gates))
+    found = mediation_of(patching, Map.of(scores, {"method": "gating"}))
+    assert found.layers.least_p == pytest.approx(1 / 30)
+    assert found.summary()[-1].endswith("mediate facilitate more than others of their layers")
 
 
 def test_one_seed_is_said():

@@ -198,9 +198,10 @@ def mediation(task="math", mediating=2, seeds=3, warnings=()):
         for head in range(10)
     )
     tested = (8.5, 23.05, 1e-8, 0.001) if mediating > 1 else (float("nan"),) * 4
+    layers = LayerTest(0.9, 0.6, 0.001, 0.001) if mediating else LayerTest()
     return Mediation(
         ("one", "other"), "model", task, "indirect effect", seeds, 9.5 - mediating, 0.9, 0.1,
-        change(0.8), *tested[:3], rows, LayerTest(0.9, 0.6, tested[3], 0.001), warnings,
+        change(0.8), *tested[:3], rows, layers, warnings,
     )  # fmt: skip
 
 

@@ -45,6 +45,25 @@ def test_other_maps_and_other_checks_have_their_own_looks(store):
     assert looks_of(store, check="functions").number(65) == 1
 
 
+def test_other_options_measure_something_else(store):
+    values = np.full((1, 2, 2), 0.5)
+    head_map = gating_map(values, values)
+    check = CHECKS["faithfulness"]
+    Looks(store, head_map, check).add(24)
+    other = check.with_options(replacement="zero")
+    assert Looks(store, head_map, other).number(24) == 1
+    Looks(store, head_map, other).add(24)
+    assert Looks(store, head_map, other).number(48) == 2
+    assert Looks(store, head_map, check.with_options(replacement="mean")).number(48) == 2
+
+
+def test_the_order_of_options_changes_no_name():
+    check = CHECKS["faithfulness"]
+    one = check.with_options(replacement="zero", measure="accuracy")
+    assert one.suffix == check.with_options(measure="accuracy", replacement="zero").suffix
+    assert one.suffix == ".faithfulness-zero-accuracy"
+
+
 def test_a_map_that_has_grown_is_looked_at_again(store):
     looks_of(store).add(64)
     assert looks_of(store, value=0.6).number(64) == 2

@@ -60,6 +60,23 @@ def test_maps_that_share_their_depth_alone_do_not_share_top_heads():
     assert np.mean(passed) < 0.08
 
 
+def test_ties_are_no_shared_top_heads():
+    """Maps that are 0 but for a few random heads: which heads come next is open."""
+    rng = np.random.default_rng(0)
+    passed = []
+    for _ in range(200):
+        pair = np.zeros((2, 270))
+        for own in pair:
+            own[rng.choice(270, 8, replace=False)] = rng.uniform(1, 2, 8)
+        found = agreement_of(*pair.reshape(2, 30, 9), draws=2)
+        assert found.top_k == 8
+        passed.append(found.top_p <= 0.05)
+    assert np.mean(passed) < 0.08
+    flat = agreement_of(np.zeros((30, 9)), pair[0].reshape(30, 9), draws=2)
+    assert flat.top_k == 0
+    assert np.isnan([flat.top_overlap, flat.top_p, flat.top_expected]).all()
+
+
 def test_missing_heads_are_left_out(noisy_pair):
     x, y = noisy_pair
     x = x.copy()

@@ -58,12 +58,9 @@ class CheckKind:
         for name in given:
             if name not in self.options:
                 raise HeadAtlasError(f"the {self.result.kind} has no option '{name}'.")
-        unusual = [value for name, value in given.items() if value != self.options[name]]
-        return replace(
-            self,
-            options={**self.options, **given},
-            suffix="-".join([self.suffix, *unusual]),
-        )
+        chosen = {**self.options, **given}
+        unusual = [chosen[name] for name, usual in self.options.items() if chosen[name] != usual]
+        return replace(self, options=chosen, suffix="-".join([self.suffix, *unusual]))
 
 
 def _reading(head_map: Map) -> tuple[Reading]:

@@ -122,6 +122,6 @@ def answer(
     edit = Edit() if gate is None else Edit(gate=gate, replacement=replacement)
     scores = [model.score(batch, edit) for batch in questions.batches]
     return Answers(
-        np.concatenate([score.mean().double().cpu().numpy() for score in scores]),
+        np.concatenate([score.mean().cpu().double().numpy() for score in scores]),
         np.concatenate([score.exact().cpu().numpy().astype(float) for score in scores]),
     )

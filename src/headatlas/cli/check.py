@@ -63,8 +63,8 @@ def check(
 
     Probing. A function's heads are masked, and as many random heads of the same layers and output
     size; equally many heads of each function are masked and all functions measured; heads are
-    pushed along their function's direction, and as far along others. A function whose heads do no
-    more than random ones is marked in its figures.
+    pushed along their function's direction, and by the same amount along others. A function whose
+    heads do no more than random ones is marked in its figures.
 
     Faithfulness, for maps of all methods: only the most important heads are kept, or they are
     removed, and for comparison orders shuffled within layers. CPR and CMD have the formulas of the
@@ -75,7 +75,7 @@ def check(
     one task are removed, and all tasks measured. Do tasks need their own heads more than others'?
 
     Results and figures go into DIR; a map that was checked before is not checked again. With more
-    questions it is, but looking again costs: intervals of a second look are 99 % ones.
+    questions it is, but looking again costs: a second look uses 99 % intervals.
 
     \b
     Examples:

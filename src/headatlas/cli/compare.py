@@ -81,9 +81,9 @@ def show_comparison(comparison: ha.Comparison, *, explained: bool = True) -> Non
         most = max(row.top_k for row in comparison.rows)
         title += (
             f" (95 %; within layers), and the share of the {most} most important heads that "
-            "both have (in brackets by chance, with as many in every layer). Ceiling: the "
-            "correlation of maps that differ in independent noise alone (more if they were "
-            "measured on the same questions: then errors agree too); disattenuated: without noise"
+            "both have (in brackets by chance, with as many in every layer). Ceiling: the highest "
+            "correlation to expect given each map's noise (maps measured on the same questions can "
+            "exceed it, as they share errors); disattenuated: corrected for noise"
         )
     for warning in comparison.warnings:
         say(f"CAUTION: {warning}")
@@ -111,7 +111,7 @@ def show_comparison(comparison: ha.Comparison, *, explained: bool = True) -> Non
             _number(row.ceiling),
             _number(row.disattenuated),
             _number(row.within),
-            "–" if row.top_k >= row.heads else f"{row.top_overlap:.0%} ({row.top_expected:.0%})",
+            f"{row.top_overlap:.0%} ({row.top_expected:.0%})" if row.has_top else "–",
         )
     stdout.print(shown)
     for reason, pairs in _reasons(comparison).items():

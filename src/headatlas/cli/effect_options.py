@@ -46,7 +46,7 @@ Split = Annotated[
     str | None,
     typer.Option(
         help="Which questions: train, select or test (default: train, so that 'check' has test "
-        "questions that chose no heads; test if there are no others)."
+        "questions that played no part in choosing heads; test if there are no others)."
     ),
 ]
 MeasureName = Annotated[

@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import psutil
 import typer
 
+import headatlas as ha
 from headatlas.cli import options as given
 from headatlas.cli.screen import duration, name_files, say, shortened, stdout, table
-
-if TYPE_CHECKING:
-    import headatlas as ha
-
 
 QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 
@@ -46,8 +43,10 @@ def top(
     with given.stored_atlas(folder) as atlas:
         maps = atlas.maps(task=task, method=method)
         if map_name is not None:
-            head_map = atlas.load(map_name)
-            maps = {head_map.name: head_map}
+            name = atlas.store.find(map_name)
+            if name not in maps:
+                raise ha.HeadAtlasError(f"{name} is not of that task and method.")
+            maps = {name: maps[name]}
     for head_map in maps.values():
         show_top(head_map, n)
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 TOO_FEW = f"the maps have fewer than {FEWEST_HEADS} heads in common"
 SHARED = (
-    "the maps share some questions, but not half by half; make both with the same examples and "
-    "several seeds"
+    "the maps overlap in some questions in a way that cannot be split into matching halves; make "
+    "both with the same examples and several seeds"
 )
 
 

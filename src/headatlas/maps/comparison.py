@@ -55,6 +55,11 @@ class AgreementRow:
     unknown: str = ""
 
     @property
+    def has_top(self) -> bool:
+        """Whether there are most important heads: not all, and not all tied."""
+        return 0 < self.top_k < self.heads
+
+    @property
     def interval_text(self) -> str:
         """The 95 % interval of the correlation, a dash where it is not known."""
         return "–" if isnan(self.low) else f"{self.low:+.2f} … {self.high:+.2f}"
@@ -148,8 +153,9 @@ class Comparison(Result):
 
 
 def _top_text(row: AgreementRow) -> str:
-    """How many of the most important heads two maps share; nothing where these are all heads."""
-    if row.top_k >= row.heads:
+    """How many of the most important heads two maps share; nothing where these are all heads, or
+    ties leave open which they are."""
+    if not row.has_top:
         return ""
     return (
         f"; of the {row.top_k} most important heads they share {row.top_overlap:.0%} (chance "

@@ -25,6 +25,8 @@ def method_label(head_map: Map) -> str:
         for name, usual in _TOLD.get(method, {}).items()
         if name in settings and settings[name] != usual
     ]
+    if method == "patching" and settings.get("direction") == "noise":
+        words.insert(0, "noise")  # ranked by another variable than the other directions
     if method == "attribution" and int(settings.get("steps", 1)) > 1:
         words.insert(0, "integrated")
     return f"{method} ({', '.join(words)})" if words else method

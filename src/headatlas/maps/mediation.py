@@ -94,16 +94,14 @@ class Mediation(Result):
 
     @property
     def test(self) -> str:
-        """Welch's test and that of ranks; why there is none, where there is none."""
-        if not isnan(self.t):
-            return (
-                f"AUROC {self.layers.auroc:.2f} ({self.layers.expected:.2f} for random heads of "
-                f"the same layers, p = {self.layers.p:.2g}), Welch's t({self.df:.2f}) = "
-                f"{self.t:.2f}"
-            )
-        if len(self.mediating) > 1:
-            return "no test: facilitation does not vary"
-        return f"no test: {_number(len(self.mediating))} mediates"
+        """The test of ranks, and Welch's where there is one."""
+        if isnan(self.layers.auroc):
+            return f"no test: {'all heads mediate' if self.mediating else 'no head mediates'}"
+        ranks = (
+            f"AUROC {self.layers.auroc:.2f} ({self.layers.expected:.2f} for random heads of the "
+            f"same layers, p = {self.layers.p:.2g})"
+        )
+        return ranks if isnan(self.t) else f"{ranks}, Welch's t({self.df:.2f}) = {self.t:.2f}"
 
     def summary(self) -> list[str]:
         """What to beware of, how many heads mediate, and how far they facilitate more."""
@@ -129,14 +127,15 @@ class Mediation(Result):
             f"largest facilitation {seeds}: {self.mediating_mean:.2f} on average where heads "
             f"mediate, {self.other_mean:.2f} elsewhere"
         )
-        if isnan(self.t):
-            why = "one head" if len(self.mediating) == 1 else "equal numbers"
-            return f"{means}; {why} cannot be tested"
-        interval = (
-            f"difference {self.difference.mean:+.2f} ({self.difference.low:+.2f} … "
-            f"{self.difference.high:+.2f})"
+        if isnan(self.layers.auroc):
+            return f"{means}; all heads mediate: nothing to compare with"
+        bounds = (
+            ""
+            if isnan(self.difference.low)
+            else f" ({self.difference.low:+.2f} … {self.difference.high:+.2f})"
         )
-        return f"{means}; {interval}, {self.test}: {self._verdict()}"
+        difference = f"difference {self.mediating_mean - self.other_mean:+.2f}{bounds}"
+        return f"{means}; {difference}, {self.test}: {self._verdict()}"
 
     def _verdict(self) -> str:
         """What the test within layers shows, in words."""
@@ -238,13 +237,9 @@ def _warnings(gating: Map, seeds: int, mediating: int) -> tuple[str, ...]:
     if seeds == 1:
         warnings.append("the gating map has one seed: a maximum over seeds needs several")
     if 1 < mediating < FEW:
-        warnings.append(f"only {mediating} heads mediate: Welch's test hardly knows their variance")
+        warnings.append(f"only {mediating} heads mediate: Welch's test is unreliable")
     return (*warnings, *(gating.reliability.warnings if gating.reliability else ()))
 
 
 def _mean(values: np.ndarray) -> float:
     return float(values.mean()) if len(values) else float("nan")
-
-
-def _number(count: int) -> str:
-    return {0: "no head", 1: "one head"}.get(count, f"{count} heads")

@@ -163,6 +163,9 @@ def _effects_of(data: xr.Dataset, function: str | None, importance: Importance) 
     chance = float(own[f"{name}_even"].mean()) if f"{name}_even" in own.coords else 0.0
     greater = _tests_greater(importance)
     table["p"] = student_p(table["score"].to_numpy() - chance, se, df, greater=greater)
+    if "alone" in own:  # what was measured beside other removed heads was chosen for being large
+        alone = _at((own["alone"] == 1).all("seed"), table).astype(bool)
+        table["p"] = np.where(alone, table["p"], np.nan)
     table[name], table[f"{name}_se"] = sign * table["score"], se
     table["seeds"] = _at(effect.count("seed"), table)
     for words in (name for name in WORDS if name in own.coords):

@@ -164,9 +164,9 @@ def _scores(
         heads = slice(weights.shape[0])
         uses[number, layer, heads] += 1
         for variable, pattern in patterns[number].items():
-            own = pattern.mean_weight(weights).double().cpu().numpy()
+            own = pattern.mean_weight(weights).cpu().double().numpy()
             totals[variable][number, layer, heads] += own
-        totals["entropy"][number, layer, heads] += mean_entropy(weights).double().cpu().numpy()
+        totals["entropy"][number, layer, heads] += mean_entropy(weights).cpu().double().numpy()
 
     read_attention(model, [row.ids[:-1] for row in measured.rows], score)
     uses[uses == 0] = np.nan

@@ -214,7 +214,7 @@ class _Portion:
         edit = Edit(gate=gate[list(own.owner)], replacement=self._replacement)
         values = own.values(self._model.score(own.rows, edit))
         (gradient,) = torch.autograd.grad(values.sum(), gate)
-        return values.detach().double().tolist(), gradient.double().cpu().numpy()
+        return values.detach().cpu().double().tolist(), gradient.cpu().double().numpy()
 
 
 @dataclass(frozen=True)

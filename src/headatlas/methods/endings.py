@@ -74,8 +74,8 @@ def _scores(model: Model, questions: Sequence[Sequence[Tokens]]) -> Iterator[Sco
     own = sum(PASS_COST + _cost(rows) for rows in questions)
     together = own >= _cost(flat) or not model.continues_from_cache
     results = [model.score(flat)] if together else [model.score(rows) for rows in questions]
-    total = torch.cat([result.total() for result in results]).double().cpu().numpy()
-    mean = torch.cat([result.mean() for result in results]).double().cpu().numpy()
+    total = torch.cat([result.total() for result in results]).cpu().double().numpy()
+    mean = torch.cat([result.mean() for result in results]).cpu().double().numpy()
     exact = torch.cat([result.exact() for result in results]).cpu().numpy()
     start = 0
     for rows in questions:

@@ -47,8 +47,8 @@ class Knockout(ExampleMethod):
     exact where `alone` is 1, as in `Ablation`, and an estimate elsewhere; of heads that stand in
     for each other it is the change by the head's removal beside other removed ones, where `alone`
     is 2. `evaluations` is a third of the number of heads unless given, and at least 48. Estimates
-    have no standard error, and how reliable a map is only several seeds tell. P-values are
-    corrected for all heads, also those that were not removed alone.
+    have no standard error, and how reliable a map is only several seeds tell. Only heads that were
+    removed alone have p-values, corrected for all heads.
 
     >>> Knockout(evaluations=90).settings()["evaluations"]
     90

@@ -96,6 +96,7 @@ class Measured:
             )
         if not used:
             encode_examples(model, task, examples)  # raises: nothing fits
+            raise TaskError(f"no example of '{task.name}' fits the context with all its answers.")
         if len(used) < fewest:
             raise TaskError(
                 f"a map of effects needs at least {fewest} examples, but '{task.name}' has only "

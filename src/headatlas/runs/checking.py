@@ -55,6 +55,11 @@ def stored_result(
     return result
 
 
+def was_checked(head_map: Map, check: CheckKind, store: Store) -> bool:
+    """Whether any result of a check of this map is stored, also of what the map was before."""
+    return store.read_json(f"checks/{head_map.name}{check.suffix}.json") is not None
+
+
 def known_result(head_map: Map, check: CheckKind, store: Store, questions: int) -> MapCheck | None:
     """The stored check of this very map if it is good enough; logs that it is reused."""
     result = stored_result(head_map, check, store, questions)

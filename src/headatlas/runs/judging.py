@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from headatlas.checks.results import Leaderboard
 from headatlas.errors import HeadAtlasError
 from headatlas.maps import compare_maps, mediation_of
 from headatlas.maps.functions import is_probing
@@ -14,7 +15,7 @@ from headatlas.runs.progress import tracked
 from headatlas.runs.specificity import stored_specificity
 
 if TYPE_CHECKING:
-    from headatlas.checks.results import Leaderboard, Result, TaskSpecificity
+    from headatlas.checks.results import Result, TaskSpecificity
     from headatlas.maps import Comparison, Map, Mediation
     from headatlas.runs.atlas import Atlas, TaskLike
     from headatlas.runs.store import Store
@@ -60,6 +61,8 @@ def _remove_earlier(boards: Sequence[Leaderboard], store: Store) -> None:
     names = {f"{board.file_name}.json" for board in boards}
     for path in (store.folder / "checks").glob("leaderboard*.json"):
         content = store.read_json(f"checks/{path.name}") or {}
+        if content.get("kind") != Leaderboard.kind:
+            continue  # a check of a map whose name begins so
         if (content.get("replacement"), content.get("measure")) in kinds and path.name not in names:
             path.unlink()
 

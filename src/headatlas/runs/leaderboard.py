@@ -13,7 +13,7 @@ from headatlas.errors import HeadAtlasError
 from headatlas.maps.labels import evidence, method_label
 from headatlas.methods.measures import check_measure
 from headatlas.methods.replacement import REMOVALS, check_replacement
-from headatlas.runs.checking import find_check, stored_result
+from headatlas.runs.checking import find_check, stored_result, was_checked
 
 if TYPE_CHECKING:
     from headatlas.checks.results import Leaderboard
@@ -30,6 +30,7 @@ def stored_leaderboards(maps: list[Map], store: Store, **options: str | None) ->
     check_replacement(usual["replacement"], REMOVALS)
     check_measure(usual["measure"])
     results: dict[str, list[Faithfulness]] = {}
+    outdated: dict[str, list[str]] = {}
     for head_map in maps:
         if not can_be_judged(head_map):
             continue
@@ -37,6 +38,9 @@ def stored_leaderboards(maps: list[Map], store: Store, **options: str | None) ->
         result = stored_result(head_map, check, store)
         if isinstance(result, Faithfulness):
             results.setdefault(result.model_hash, []).append(result)
+        elif was_checked(head_map, check, store):
+            of_model = str(head_map.provenance["model_hash"])
+            outdated.setdefault(of_model, []).append(f"{head_map.name} (judged before it changed)")
     if not results:
         raise HeadAtlasError(
             f"no map in {store.folder} was judged by the yardstick: run 'headatlas check' first."
@@ -45,6 +49,7 @@ def stored_leaderboards(maps: list[Map], store: Store, **options: str | None) ->
     for own in sorted(results.values(), key=len, reverse=True):
         chosen, left_out = _distinct(own, maps)
         others = [some[0].about.model for some in results.values() if some is not own]
+        left_out += outdated.get(own[0].model_hash, [])
         board = rank_maps(chosen, seconds, left_out=left_out, other_models=others)
         for note in board.left_out:
             logger.info("not on the leaderboard: %s", note)
@@ -67,8 +72,8 @@ def _distinct(results: list[Faithfulness], maps: list[Map]) -> tuple[list[Faithf
         if evidence(own) > evidence(by_name[before.about.map]):
             chosen[key], result = result, before
         left_out.append(
-            f"{result.about.map} (another map by {key[-1]}, {chosen[key].about.map}, is not known "
-            "to rest on fewer examples)"
+            f"{result.about.map} (superseded by {chosen[key].about.map}, also by {key[-1]}, which "
+            "uses at least as many examples)"
         )
     return list(chosen.values()), left_out
 

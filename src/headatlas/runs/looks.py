@@ -6,6 +6,8 @@ import hashlib
 import json
 from typing import TYPE_CHECKING
 
+from headatlas.checks.kinds import CHECKS
+
 if TYPE_CHECKING:
     from headatlas.checks.kinds import CheckKind
     from headatlas.checks.results import About
@@ -13,11 +15,18 @@ if TYPE_CHECKING:
     from headatlas.runs.store import Store
 
 
+def unusual_options(check: CheckKind) -> list[str]:
+    """The options of a check that are not the usual ones, by name."""
+    usual = next(one.options for one in CHECKS.values() if one.result is check.result)
+    return [f"{name}={value}" for name, value in check.options.items() if value != usual[name]]
+
+
 class Looks:
     """The looks at a map so far: of each the number of questions, the map's digest, and the
     version of the check, since a check that judges by other rules looks again.
 
-    A map with one more seed has nearly the same data, so that its check is one more look. Looks are
+    A map with one more seed has nearly the same data, so that its check is one more look; a check
+    with other options measures something else, and has looks of its own. Looks are
     kept among the units of the store; `stored` is what the stored result of this map is about, and
     counts where the units are gone. A check that was stopped before its end has shown nothing and
     is not counted.
@@ -28,7 +37,7 @@ class Looks:
     ) -> None:
         self._store, self._stored, self._digest = store, stored, head_map.digest
         self._version = check.version
-        subject = [head_map.name, check.result.kind]
+        subject = [head_map.name, check.result.kind, *unusual_options(check)]
         digest = hashlib.sha256(json.dumps(subject).encode()).hexdigest()[:20]
         self._path = f"units/{digest}-looks.json"
 

@@ -25,7 +25,8 @@ FEWEST_HEADS = 10
 class Agreement:
     """Agreement over the heads that both maps have, with a bootstrap interval over layers.
 
-    `top_overlap` is the share of the `top_k` largest heads that both maps have in common;
+    `top_overlap` is the share of the `top_k` largest heads that both maps have in common, fewer
+    than were asked for where ties leave open which heads those are (NaN where there are none);
     `top_expected` is what chance gives, `top_p` how often chance gives as much. Chance leaves every
     map its number of top heads in each layer: depth alone is no agreement on heads.
     """
@@ -58,7 +59,7 @@ def agreement_of(
     x, y = one[known].astype(np.float64), other[known].astype(np.float64)
     if top_k < 1:
         raise MapError(f"top_k counts heads, so it is at least 1, not {top_k}.")
-    top_k = min(top_k, len(x))
+    top_k = _untied(x, y, min(top_k, len(x)))
     indices = resampled_heads(known, draws=draws, seed=seed)  # draw head
     resampled = _correlations(x[indices], y[indices])
     top_x, top_y = _is_top(x, top_k), _is_top(y, top_k)
@@ -70,9 +71,9 @@ def agreement_of(
         spearman=spearman(x, y),
         spearman_interval=percentiles(resampled, level) if len(x) >= FEWEST_HEADS else UNKNOWN,
         top_k=top_k,
-        top_overlap=shared / top_k,
-        top_p=float(chance[shared:].sum()),
-        top_expected=float(chance @ np.arange(len(chance))) / top_k,
+        top_overlap=shared / top_k if top_k else nan,
+        top_p=float(chance[shared:].sum()) if top_k else nan,
+        top_expected=float(chance @ np.arange(len(chance))) / top_k if top_k else nan,
     )
 
 
@@ -112,6 +113,22 @@ def percentiles(sampled: FloatArray, level: float) -> Interval:
         return float("nan"), float("nan")
     lower, upper = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
     return float(lower), float(upper)
+
+
+def _untied(x: FloatArray, y: FloatArray, k: int) -> int:
+    """The largest number up to k of top heads that no tie leaves open, in both arrays.
+
+    >>> x, y = np.array([3.0, 2.0, 0.0, 0.0]), np.array([4.0, 3.0, 2.0, 1.0])
+    >>> [_untied(x, y, k) for k in (1, 2, 3, 4)]
+    [1, 2, 2, 4]
+    """
+    ranked = [np.sort(values)[::-1] for values in (x, y)]
+    while 0 < k < len(x):
+        tied = [values for values in ranked if values[k - 1] == values[k]]
+        if not tied:
+            break
+        k = min(int((values > values[k]).sum()) for values in tied)
+    return k
 
 
 def _is_top(values: FloatArray, k: int) -> NDArray[np.bool_]:

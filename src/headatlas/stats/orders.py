@@ -19,7 +19,7 @@ def between_orders(
     (1 + 1 / n). Orders of several maps of a task are drawn in a similar way, so their variances are
     averaged: four orders alone hardly know it. But they take as many heads from every layer as
     their map does, so that those of one map may differ more: where its `own` do, their variance
-    counts.
+    counts, with its own df.
 
     >>> variance, df = between_orders([[0.1, 0.3], [0.2, 0.4]])
     >>> round(variance, 3), df
@@ -34,4 +34,6 @@ def between_orders(
     variances = [float(np.var(scores, ddof=1)) * (1 + 1 / len(scores)) for scores in known]
     weights = [(len(scores) - 1) / df for scores in known]
     variance = float(np.dot(weights, variances))
-    return (variance if own is None else max(variance, between_orders([own])[0])), df
+    if own is not None and (alone := between_orders([own]))[0] > variance:
+        return alone
+    return variance, df

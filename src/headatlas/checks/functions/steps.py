@@ -129,6 +129,6 @@ def answer_steps(model: Model, steps: Steps, edit: Edit) -> Answers:
     logprob, exact = np.zeros(len(steps.rows)), np.zeros(len(steps.rows))
     for numbers in steps.batches():
         scores = model.score([steps.rows[number] for number in numbers], edit)
-        logprob[numbers] = scores.mean().double().cpu().numpy()
-        exact[numbers] = scores.exact().double().cpu().numpy()
+        logprob[numbers] = scores.mean().cpu().double().numpy()
+        exact[numbers] = scores.exact().cpu().double().numpy()
     return Answers(logprob, exact)

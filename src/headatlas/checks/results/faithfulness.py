@@ -142,7 +142,7 @@ class Faithfulness(MapCheck):
             return [first, *(self._sentence(name) for name in HIGHER_IS_BETTER)]
         unknown = (
             "the model is not shown to need its heads for this task "
-            f"({_signed(self.needed)}), so that there is no faithfulness"
+            f"({_signed(self.needed)}), so faithfulness is undefined"
         )
         return [first, unknown, self._sentence("gain")]
 

@@ -45,7 +45,8 @@ class RemovalQuestions:
         self._task = task.for_tokenizer(model.tokenizer)
         self._measured: list[Measured] = []
         self.left_out = 0
-        size = per_prefix(limit) if self._task.form.shots else WITHOUT_PREFIX
+        available = min(limit, len(self._task.splits["test"]))
+        size = per_prefix(available) if self._task.form.shots else WITHOUT_PREFIX
         remaining = limit
         for batch in self._task.batches("test", size, SEED, epochs=1):
             prompts = batch[:remaining]
@@ -92,7 +93,7 @@ class RemovalQuestions:
             for head in heads:
                 gates[number, *head] = 1.0
         columns = [
-            own.values(self._sweep(number, own).scores(gates)).double().cpu().numpy()
+            own.values(self._sweep(number, own).scores(gates)).cpu().double().numpy()
             for number, own in enumerate(self._measured)
         ]
         return np.concatenate(columns, axis=1)

@@ -149,5 +149,5 @@ def _advantage(losses: Sequence[_Losses]) -> Change:
     number = len(found)
     if not found:
         return Change(nan, nan, nan)
-    parts = [(variance / number**2, freedom) for _, (variance, freedom) in found]
+    parts = [(variance / number**2, df) for _, (variance, df) in found]
     return change_of(fmean(value for value, _ in found), parts)

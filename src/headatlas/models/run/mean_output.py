@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from headatlas.models.edit import Edit
 from headatlas.models.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -25,6 +26,6 @@ def mean_outputs(model: Model, rows: Sequence[Tokens]) -> Tensor:
     """Mean of z over all positions of the rows: layer × head × d_head."""
     total = torch.zeros(model.spec.n_layers, model.spec.n_heads, model.spec.d_head)
     for start in range(0, len(rows), ROWS):
-        z = model.read([row.ids for row in rows[start : start + ROWS]])
+        z = model.read([row.ids for row in rows[start : start + ROWS]], edit=Edit())
         total += z.nan_to_num().sum(dim=(0, 3))  # layer head d_head
     return total / sum(len(row) for row in rows)

@@ -14,6 +14,7 @@ from headatlas.errors import EditError
 from headatlas.models.edit import Edit
 from headatlas.models.inputs import check_rows_of_ids
 from headatlas.models.run.passes import logits_at, nowhere, pad_right
+from headatlas.models.run.scoring import TOKENS_PER_PASS
 from headatlas.models.run.stream import stream_depths, watching_stream
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 CHUNK = 1024
 """Tokens of one row that run at a time: bounds the memory of long inputs."""
-
-TOKENS_PER_PASS = 4096
 
 
 @torch.no_grad()

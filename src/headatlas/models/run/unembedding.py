@@ -163,7 +163,7 @@ def _final_norm(model: Model, seen: _Seen, stream: Tensor, h: Tensor) -> FrozenN
 
 def _factor(projected: Tensor, logits: Tensor, limit: float) -> float:
     """The constant that the model multiplies its logits by; 1 where it changes them otherwise."""
-    before, after = projected.double().flatten(), logits.double().flatten()
+    before, after = projected.cpu().double().flatten(), logits.cpu().double().flatten()
     if before.shape != after.shape:
         return 1.0
     factor = float(before @ after / (before @ before))

@@ -208,8 +208,8 @@ def _constants(
 ) -> list[float] | None:
     """Constants c with y = x + Σ c · term, all 1 unless `free`; `None` if there are none."""
     eps = torch.finfo(model.hf.dtype).eps
-    before, after = x.double().flatten(), y.double().flatten()
-    columns = [term.to(x.device).double().flatten() for term in terms]
+    before, after = x.cpu().double().flatten(), y.cpu().double().flatten()
+    columns = [term.cpu().double().flatten() for term in terms]
     rounding = STREAM_ROUNDING * eps * (before.abs() + after.abs())
     constants = [1.0] * len(terms)
     if free and columns:
