@@ -80,7 +80,8 @@ def test_a_map_is_behind_the_best_and_does_not_serve():
     assert good.seconds == 7.0
     assert isnan(bad.seconds)
     line = line_of(board, "To find a small circuit")
-    assert line.startswith("To find a small circuit, trust good: on the one task 80% (")
+    words = "on the one task, circuits of up to 20 % of the heads keep 80% ("
+    assert line.startswith(f"To find a small circuit, trust good: {words}")
     assert "also better than shuffled: bad" in line
 
 
@@ -107,8 +108,8 @@ def test_equal_maps_are_rarely_called_better_however_many_there_are():
 def test_maps_that_tie_are_named_equally():
     maps = [judged("one", 0.5, noise=0.3), judged("two", 0.51, noise=0.3), judged("bad", 0.0)]
     line = line_of(rank_maps(maps, {}), "To find a small circuit")
-    assert "trust two and one: on the one task 5" in line or (
-        "trust one and two: on the one task 5" in line
+    assert "trust two and one: on the one task, circuits" in line or (
+        "trust one and two: on the one task, circuits" in line
     )
     assert "each better than with heads shuffled within layers" in line
 
@@ -119,7 +120,7 @@ def test_beating_chance_is_corrected_for_all_maps_of_the_task():
     assert rank_maps(maps[:1], {}).rows[0].beats_chance["circuit"] is True
     board = rank_maps(maps, {})
     assert {row.beats_chance["circuit"] for row in board.rows} == {None}
-    assert "on the one task no method is shown to be better than heads shuffled" in (
+    assert "on the one task, no method is shown to be better than heads shuffled" in (
         line_of(board, "To find a small circuit")
     )
     worse = replace(maps[0], scores={
@@ -211,12 +212,12 @@ def test_where_the_better_method_is_not_shown_to_beat_chance_both_are_named():
 
 
 def test_a_useless_circuit_is_not_trusted():
-    """It beats chance and all others, and keeps 2 % of what heads do."""
+    """It beats chance and all others, and keeps 2 % of the heads' contribution."""
     board = rank_maps(over_tasks(one=0.02, two=-0.5), {})
     assert all(o.beats_chance for o in board.overall if o.score == "circuit")
     line = line_of(board, "To find a small circuit")
     assert (
-        "trust no map: over 6 tasks no circuit of up to 20 % of the heads is shown to keep" in line
+        "trust no map: over 6 tasks, no circuit of up to 20 % of the heads is shown to keep" in line
     )
 
 
@@ -243,7 +244,7 @@ def test_a_map_that_does_not_find_what_is_wanted_is_not_trusted(settings, score,
     board = rank_maps(maps, {})
     assert all(row.beats_chance[score] for row in board.rows)
     assert not any(row.serves(score) for row in board.rows)
-    assert any(f"trust no map: on the one task {words}" in line for line in board.summary())
+    assert any(f"trust no map: on the one task, {words}" in line for line in board.summary())
     fine = rank_maps([judged("one"), judged("two")], {})
     assert any(row.serves(score) for row in fine.rows)
 
@@ -331,7 +332,7 @@ def test_a_task_without_faithfulness_does_not_hide_what_others_show():
     maps = [judged(name, small, task=t) for name, small in GOOD_AND_BAD for t in ("math", "ioi")]
     maps += [not_needed(judged(name, small, task="aba")) for name, small in GOOD_AND_BAD]
     line = line_of(rank_maps(maps, {}), "To find a small circuit")
-    assert "trust good: over the 2 of 3 tasks that the model is shown to need" in line
+    assert "trust good: over the 2 of 3 tasks for which the model is shown to" in line
     assert "80% (" in line
 
 

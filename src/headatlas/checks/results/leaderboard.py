@@ -15,28 +15,29 @@ from headatlas.stats.intervals import Change
 USES = {
     "circuit": "to find a small circuit",
     "removable": "to find what can be removed",
-    "gain": "to find what harms",
+    "gain": "to find harmful heads",
 }
 """What a map may be used for, by the score that tells how well it serves."""
 
 NOTHING = {
-    "circuit": "no circuit of up to 20 % of the heads is shown to keep a quarter of what heads do",
+    "circuit": "no circuit of up to 20 % of the heads is shown to keep a quarter of the heads' "
+    "total contribution",
     "removable": "removing up to half of the heads, the least important first, is not shown to "
-    "lose less than a quarter of what heads do",
+    "lose less than a quarter of the heads' total contribution",
     "gain": "removing the least important 2 % is not shown to improve anything",
 }
 """What is said where no map finds what it is to be used for."""
 
 UNITS = {
-    "circuit": "of what heads do is kept by circuits of up to 20 % of them",
-    "removable": "of what heads do is lost without up to half of them",
-    "gain": "more without the least important 2 % of the heads",
+    "circuit": "circuits of up to 20 % of the heads keep {} of the heads' total contribution",
+    "removable": "{} of the heads' total contribution is lost without up to half of the heads",
+    "gain": "removing the least important 2 % of the heads adds {}",
 }
 """What a score counts."""
 
 LEAST = 0.25
-"""A small circuit keeps more than this share of what heads do, and what is removable loses less:
-the intervals of `circuit` and `removable` lie above and below."""
+"""A small circuit keeps more than this share of the heads' contribution, and what is removable
+loses less: the intervals of `circuit` and `removable` lie above and below."""
 
 
 @dataclass(frozen=True)
@@ -219,15 +220,15 @@ class Leaderboard(Result):
                 reason = "no method is shown to be better than heads shuffled within layers"
             else:
                 reason = self._why_none(score, methods)
-            return f"{use}, trust no map: {on} {reason}{partly}."
+            return f"{use}, trust no map: {on}, {reason}{partly}."
         means = [self._mean(score, one.value) for one in trusted]
         each = "better" if len(trusted) == 1 else "each better"
         behind = [one.method for one in methods if one.beats_chance and one not in trusted]
         others = f" (also better than shuffled: {_joined(behind)})" if behind else ""
         return (
-            f"{use}, trust {_joined([one.method for one in trusted])}: {on} {_joined(means)} "
-            f"{UNITS[score]}, {each} than with heads shuffled within layers, and no method is "
-            f"shown to be better{others}{partly}."
+            f"{use}, trust {_joined([one.method for one in trusted])}: {on}, "
+            f"{UNITS[score].format(_joined(means))}, {each} than with heads shuffled within "
+            f"layers, and no method is shown to be better{others}{partly}."
         )
 
     def _why_none(self, score: str, methods: list[Overall]) -> str:
@@ -239,10 +240,10 @@ class Leaderboard(Result):
         for one in both:
             pairs = [own for own in self.pairs if own.score == score and own.worse == one.method]
             better = [pair.other if pair.one == one.method else pair.one for pair in pairs]
-            verbs = "is shown to be better, and does" if len(better) == 1 else "are better, and do"
+            verbs = ("is", "does") if len(better) == 1 else ("are", "do")
             words.append(
                 f"{one.method} is better than heads shuffled within layers, but {_joined(better)} "
-                f"{verbs} not pass"
+                f"{verbs[0]} shown to be better still and {verbs[1]} not qualify"
             )
         return "; ".join(words)
 
@@ -259,7 +260,7 @@ def _tasks(having: int, number: int) -> str:
         return "on the one task"
     if having == number:
         return f"over {number} tasks"
-    return f"over the {having} of {number} tasks that the model is shown to need its heads for"
+    return f"over the {having} of {number} tasks for which the model is shown to need its heads"
 
 
 def _joined(words: list[str]) -> str:

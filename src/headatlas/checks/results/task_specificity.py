@@ -107,9 +107,10 @@ class TaskSpecificity(Result):
             f"{self.method}, specificity over {len(self.tasks)} tasks "
             f"({', '.join(self.tasks)}{left_out}), {self.questions} test questions each, "
             f"{self.heads} heads each ({self.share:.2g} of all), of which two tasks share "
-            f"{self.shared:.0%}: {verdict}; {self.own:.0%} of what heads do is lost, against "
-            f"{self.own - found.mean:.0%} with another task's: {found.mean:+.2f} ({found.low:+.2f} "
-            f"… {found.high:+.2f}); p = {self.p:.2g} over all assignments of the sets to tasks"
+            f"{self.shared:.0%}: {verdict}; {self.own:.0%} of the heads' contribution is lost, "
+            f"against {self.own - found.mean:.0%} with another task's: {found.mean:+.2f} "
+            f"({found.low:+.2f} … {found.high:+.2f}); p = {self.p:.2g} over all assignments of "
+            "the sets to tasks"
         ]
 
 
