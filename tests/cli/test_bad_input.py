@@ -87,7 +87,7 @@ def test_output_that_cannot_be_written(refused, tmp_path):
 
 def test_output_on_a_file_system_that_refuses(refused, tiny_folder, tmp_path):
     """Also where permissions look fine until the folder is made."""
-    task = write_task(tmp_path / "task.jsonl", count=24)
+    task = write_task(tmp_path / "task.jsonl", count=96)
     said = refused("ablate", "--model", tiny_folder, "--task", task, "--out", "/proc/headatlas/out")
     assert "cannot be written" in said
 

@@ -179,7 +179,7 @@ def test_a_comparison_warns_of_maps_that_mean_little(headatlas, gated):
     code, printed, error = headatlas("compare", gated[0])
     assert code == 0, error
     warned = printed.index("CAUTION: a: roles mean nothing yet")
-    assert warned < printed.index("rank correlation over 12 heads")
+    assert warned < printed.index("rank correlation over heads")
 
 
 def test_the_help_of_schedules_says_their_lengths(headatlas):
