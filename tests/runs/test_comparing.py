@@ -32,6 +32,17 @@ def patched(task="a", model="m", values=VALUES):
     return Map.of({"indirect_effect": (SEEDED, values)}, facts, {"seed": range(2)})
 
 
+def test_a_model_that_was_moved_is_the_same_model(atlas):
+    maps = [gated(model="/old/place.gguf"), patched(model="place.gguf"), ablated(model="x")]
+    for head_map, weights in zip(maps, "aab", strict=True):
+        head_map.provenance["model_hash"] = weights
+    (group, *_) = groups(maps)
+    assert {one.provenance["method"] for one in group} == {"gating", "patching"}
+    (found,) = keep(atlas, *maps).mediations(*maps)
+    assert found.maps == (maps[1].name, maps[0].name)
+    assert atlas.compare(*maps[:2]).model == "/old/place.gguf"
+
+
 def nothing_ranked():
     return Map.of({"loss": (("layer", "head"), np.zeros((3, 4)))}, {"model": "m", "task": "a"})
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import permutations
+from collections.abc import Sequence
 
 import headatlas as ha
 from headatlas.cli import options as given
-from headatlas.cli.screen import name_files, note, say, shortened, stdout, table
+from headatlas.cli.screen import name_files, say, shortened, stdout, table
 
 
 def compare(
@@ -40,7 +39,7 @@ def compare(
                     f"there is one map in {folder}, {maps[0].name}: nothing to compare."
                 )
             comparisons = atlas.compare_all()
-        mediations = list(_mediations(atlas, maps))
+        mediations = atlas.mediations(*maps)
         atlas.save_figures(*comparisons, *mediations)
     for number, comparison in enumerate(comparisons):
         show_comparison(comparison, explained=number == 0)
@@ -57,20 +56,6 @@ def _chosen(atlas: ha.Atlas, names: Sequence[str]) -> list[ha.Map]:
             f"a comparison needs two maps: choose from {', '.join(atlas.names)}."
         )
     return [atlas.load(name) for name in whole_names]
-
-
-def _mediations(atlas: ha.Atlas, maps: Sequence[ha.Map]) -> Iterator[ha.Mediation]:
-    """Every patching map against every gating map of the same model and task."""
-    for patching, gating in permutations(maps, 2):
-        one, other = patching.provenance, gating.provenance
-        if (one["method"], other["method"]) != ("patching", "gating"):
-            continue
-        if any(one.get(key) != other.get(key) for key in ("model", "model_hash", "task")):
-            continue
-        try:
-            yield atlas.mediation(patching, gating)
-        except ha.HeadAtlasError as error:
-            note(f"mediation of {patching.name} and {gating.name} is not tested: {error}")
 
 
 def show_comparison(comparison: ha.Comparison, *, explained: bool = True) -> None:

@@ -13,7 +13,7 @@ from headatlas.errors import MapError
 from headatlas.maps.comparison import AND, AgreementRow, Comparison
 from headatlas.maps.halves import Halves, halves, why_unknown
 from headatlas.maps.importance import importance_of
-from headatlas.maps.labels import distinct_labels, method_label
+from headatlas.maps.labels import distinct_labels, method_label, model_of
 from headatlas.stats.agreement import FEWEST_HEADS, TOP_K, agreement_of, common_heads
 from headatlas.stats.ceiling import UNKNOWN, Ceiling, ceiling_of, reliabilities
 
@@ -64,9 +64,11 @@ def compare_named(labels: Sequence[str], maps: Sequence[Map], *, top_k: int = TO
         for (one, x), (other, y) in combinations(zip(labels, chosen, strict=True), 2):
             rows.append(_row((one, other), function, x, y, top_k))
     facts = [head_map.provenance for head_map in maps]
-    model, task = (
-        AND.join(dict.fromkeys(str(fact.get(key)) for fact in facts)) for key in ("model", "task")
-    )
+    models: dict[str, str] = {}
+    for head_map in maps:  # a model that was moved has several names
+        models.setdefault(model_of(head_map), str(head_map.provenance.get("model")))
+    model = AND.join(models.values())
+    task = AND.join(dict.fromkeys(str(fact.get("task")) for fact in facts))
     method = AND.join(dict.fromkeys(map(method_label, maps)))
     warnings = (
         f"{label}: {warning}"

@@ -32,6 +32,12 @@ def method_label(head_map: Map) -> str:
     return f"{method} ({', '.join(words)})" if words else method
 
 
+def model_of(head_map: Map) -> str:
+    """Which model a map is of, wherever it lay: the hash of its weights, else its name."""
+    facts = head_map.provenance
+    return str(facts.get("model_hash") or facts.get("model"))
+
+
 def count_of_seeds(head_map: Map, name: str = "examples_used") -> list[float]:
     """What every seed of a map counted, such as its examples; NaN where it is not known."""
     seeds = int(head_map.data.sizes.get("seed", 1))

@@ -13,6 +13,7 @@ from headatlas.errors import MapError
 from headatlas.maps.compare import check_comparable, importance
 from headatlas.maps.comparison import AND
 from headatlas.maps.importance import importance_of
+from headatlas.maps.labels import model_of
 from headatlas.maps.naming import joint_name
 from headatlas.maps.result import Result
 from headatlas.maps.roles import is_gating
@@ -208,12 +209,9 @@ def _check_maps(patching: Map, gating: Map) -> None:
         raise MapError(f"facilitation is read from a gating map: the second is of '{method}'.")
     if "aggregated" in gating.provenance:
         raise MapError("this gating map is aggregated over seeds: give the one with all seeds.")
-    one, other = (
-        (str(head_map.provenance.get("model")), head_map.provenance.get("model_hash"))
-        for head_map in (patching, gating)
-    )
-    if one != other:
-        raise MapError(f"the maps are of different models: {one[0]} and {other[0]}.")
+    if model_of(patching) != model_of(gating):
+        one, other = (head_map.provenance.get("model") for head_map in (patching, gating))
+        raise MapError(f"the maps are of different models: {one} and {other}.")
 
 
 def _rows(

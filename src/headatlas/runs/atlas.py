@@ -280,6 +280,11 @@ class Atlas:
         """
         return judging.mediation(self, self._map(patching), self._map(gating))
 
+    def mediations(self, *maps: Map | str) -> list[Mediation]:
+        """The `mediation` of every patching map and every gating map of the same model and task,
+        among some maps or all. A pair that cannot be compared is logged with the reason."""
+        return judging.mediations(self, [self._map(one) for one in maps or self.names])
+
     def causes(self, head_map: Map | str, task: TaskLike | None = None) -> Comparison:
         """Does a probing map, which only reads, agree with one that removes heads?
 

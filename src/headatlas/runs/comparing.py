@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from itertools import permutations
 from typing import TYPE_CHECKING
 
 from headatlas.errors import MapError
 from headatlas.maps.compare import check_comparable, importance
-from headatlas.maps.labels import method_label
+from headatlas.maps.labels import method_label, model_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -37,6 +38,17 @@ def groups(maps: Sequence[Map]) -> list[list[Map]]:
     return [group for group in alike if len(group) > 1]
 
 
+def mediation_pairs(maps: Sequence[Map]) -> list[tuple[Map, Map]]:
+    """Every patching map with every gating map of the same model and task."""
+    return [
+        (one, other)
+        for one, other in permutations(maps, 2)
+        if (one.provenance.get("method"), other.provenance.get("method")) == ("patching", "gating")
+        and one.provenance.get("task") == other.provenance.get("task")
+        and model_of(one) == model_of(other)
+    ]
+
+
 def _sharing(maps: Sequence[Map]) -> list[list[Map]]:
     """Maps that share all but the method, all but the task, or all but the model."""
     found = []
@@ -59,7 +71,7 @@ def _facts(head_map: Map) -> Facts:
     return {
         "method": method_label(head_map),
         "task": str(facts.get("task")),
-        "model": str(facts.get("model")),
+        "model": model_of(head_map),
     }
 
 

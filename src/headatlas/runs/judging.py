@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from headatlas.runs.atlas import Atlas, TaskLike
     from headatlas.runs.store import Store
     from headatlas.tasks import Task
+
+logger = logging.getLogger(__name__)
 
 Options = Mapping[str, str | None]
 
@@ -118,6 +121,19 @@ def mediation(atlas: Atlas, patching: Map, gating: Map) -> Mediation:
     found = mediation_of(patching, gating)
     atlas.store.write_json(f"checks/{found.file_name}.mediation.json", found.as_dict())
     return found
+
+
+def mediations(atlas: Atlas, maps: Sequence[Map]) -> list[Mediation]:
+    """The mediation of all pairs of a patching and a gating map that can be compared."""
+    made = []
+    for patching, gating in comparing.mediation_pairs(maps):
+        try:
+            made.append(mediation(atlas, patching, gating))
+        except HeadAtlasError as error:
+            logger.warning(
+                "mediation of %s and %s is not tested: %s", patching.name, gating.name, error
+            )
+    return made
 
 
 def compare_causes(
