@@ -15,8 +15,7 @@ from headatlas.errors import HeadAtlasError, ModelError, TaskError
 from headatlas.maps.halves import halves
 from headatlas.maps.importance import ATTENTION
 from headatlas.methods import Attention
-from headatlas.methods.attention import SCORES, _even
-from headatlas.methods.patterns import patterns_of
+from headatlas.methods.attention import SCORES, even_scores
 from headatlas.models.model import Model
 from headatlas.tasks import Example, Task
 from small_things import byte_tokenizer, tiny_llama
@@ -116,7 +115,7 @@ def test_the_score_that_is_named_ranks_heads(tiny, score):
 
 def test_the_entropy_of_even_attention():
     row = tiny_llama().encode("abc", "d")
-    assert _even(patterns_of(row), "entropy") == pytest.approx((math.log(2) + math.log(3)) / 2)
+    assert even_scores(row)["entropy"] == pytest.approx((math.log(2) + math.log(3)) / 2)
 
 
 def test_heads_are_tested_against_even_attention(tiny):

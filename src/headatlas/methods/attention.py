@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -14,7 +14,7 @@ from headatlas.methods.effects import Effects
 from headatlas.methods.example_method import ExampleMethod
 from headatlas.methods.measures import Measured
 from headatlas.methods.method import Inputs, Part, Report, verified_coordinates
-from headatlas.methods.patterns import Pattern, mean_entropy, patterns_of
+from headatlas.methods.patterns import mean_entropy, patterns_of
 from headatlas.models.run.attention_weights import check_shows_attention, read_attention
 from headatlas.tasks import Task
 
@@ -23,10 +23,14 @@ if TYPE_CHECKING:
 
     from headatlas.maps import Map
     from headatlas.models.model import Model
+    from headatlas.models.tokens import Tokens
     from headatlas.stats.arrays import FloatArray
 
 SCORES = tuple(ATTENTION)
 """What can rank heads."""
+
+KEPT_PAIRS = 2**24
+"""Pairs of a query and a key whose patterns are kept at a time: bounds the memory."""
 
 FEWEST = 2
 """Examples that the score which ranks heads needs at least."""
@@ -85,13 +89,13 @@ class Attention(ExampleMethod):
         check_shows_attention(model.spec)
         task = task.for_tokenizer(model.tokenizer)
         measured = Measured.of(model, task, self.sample(task, 0), "logprob")
-        patterns = self._patterns(task, measured)
+        present = self._present(task, measured)
         remarks = measured.remarks() + self.sample_remarks(task, seeds)
-        for variable in patterns[0]:
-            count = sum(own[variable].exists for own in patterns)
-            if count < len(patterns):
+        for variable in SCORES:
+            count = sum(variable in own for own in present)
+            if variable != "entropy" and count < len(present):
                 remarks.append(
-                    f"{variable} is measured on {count} of {len(patterns)} examples: the others "
+                    f"{variable} is measured on {count} of {len(present)} examples: the others "
                     "have no such token"
                 )
         return remarks
@@ -110,64 +114,63 @@ class Attention(ExampleMethod):
         coordinates = verified_coordinates(model, seed)
         task = task.for_tokenizer(model.tokenizer)
         measured = Measured.of(model, task, self.sample(task, seed), "logprob")
-        patterns = self._patterns(task, measured)
+        present = self._present(task, measured)
         effects = Effects(model.spec, measured.examples, keep_examples=self.keep_examples)
-        values = _scores(model, measured, patterns)
+        values = _scores(model, measured)
         for score in sorted(SCORES, key=lambda name: name != self.score):  # the ranking one first
-            present = [_exists(own, score) for own in patterns]
-            effects.add_all(score, values[score], present=present)
+            effects.add_all(score, values[score], present=[score in own for own in present])
         if report is not None:
-            report(f"seed {seed}, {len(patterns)} examples")
-        even = [_even(own, self.score) for own in patterns if _exists(own, self.score)]
+            report(f"seed {seed}, {len(present)} examples")
+        even = [own[self.score] for own in present if self.score in own]
         facts: dict[str, Any] = measured.facts() | {"examples_of": effects.counts()}
         coordinates[f"{self.score}_even"] = (("seed",), [float(np.mean(even))])
         return self.map_of(model, task, seed, effects, facts, coordinates)
 
-    def _patterns(self, task: Task, measured: Measured) -> list[dict[str, Pattern]]:
-        """The patterns of every example; raises if hardly any has what ranks heads."""
-        patterns = [patterns_of(row) for row in measured.rows]
-        count = sum(_exists(own, self.score) for own in patterns)
+    def _present(self, task: Task, measured: Measured) -> list[dict[str, float]]:
+        """The scores that every example has, with what even attention gives; raises if hardly any
+        example has the one that ranks heads."""
+        present = [even_scores(row) for row in measured.rows]
+        count = sum(self.score in own for own in present)
         if count < FEWEST:
             needed = MISSING.get(self.score, "have at least two tokens")
             raise TaskError(
                 f"{self.score} needs at least {FEWEST} prompts that {needed}, but only {count} of "
-                f"{len(patterns)} examples of '{task.name}' do: use another score, or a task with "
+                f"{len(present)} examples of '{task.name}' do: use another score, or a task with "
                 "demonstrations."
             )
-        return patterns
+        return present
 
 
-def _exists(patterns: dict[str, Pattern], score: str) -> bool:
-    """Whether an example has a score; the entropy counts where there is a previous token."""
-    return patterns["previous_token" if score == "entropy" else score].exists
+def even_scores(row: Tokens) -> dict[str, float]:
+    """The scores that a row has, each with that of a head which attends evenly to all tokens up to
+    its own; the entropy counts where there is a previous token."""
+    patterns = patterns_of(row)
+    even = {name: pattern.even for name, pattern in patterns.items() if pattern.exists}
+    if "previous_token" in even:
+        length = len(patterns["previous_token"].queries)
+        even["entropy"] = float(np.log(np.arange(2, length + 1)).mean())
+    return even
 
 
-def _even(patterns: dict[str, Pattern], score: str) -> float:
-    """What a head scores on an example that attends evenly to all tokens up to its own."""
-    if score != "entropy":
-        return patterns[score].even
-    length = len(patterns["previous_token"].queries)
-    return float(np.log(np.arange(2, length + 1)).mean())
-
-
-def _scores(
-    model: Model, measured: Measured, patterns: Sequence[dict[str, Pattern]]
-) -> dict[str, FloatArray]:
+def _scores(model: Model, measured: Measured) -> dict[str, FloatArray]:
     """Every variable on every example: example × layer × head. Heads that are used several times
     have the mean over their uses; heads that do not exist are NaN."""
-    spec = model.spec
-    shape = (len(patterns), spec.n_layers, spec.n_heads)
+    spec, rows = model.spec, measured.rows
+    longest = max(len(row) for row in rows)
+    # a row is asked for once a layer, with the others of its pass
+    patterns = lru_cache(max(1, KEPT_PAIRS // longest**2))(lambda number: patterns_of(rows[number]))
+    shape = (len(rows), spec.n_layers, spec.n_heads)
     totals = {variable: np.zeros(shape) for variable in SCORES}
     uses = np.zeros(shape)
 
     def score(number: int, layer: int, weights: Tensor) -> None:
         heads = slice(weights.shape[0])
         uses[number, layer, heads] += 1
-        for variable, pattern in patterns[number].items():
+        for variable, pattern in patterns(number).items():
             own = pattern.mean_weight(weights).cpu().double().numpy()
             totals[variable][number, layer, heads] += own
         totals["entropy"][number, layer, heads] += mean_entropy(weights).cpu().double().numpy()
 
-    read_attention(model, [row.ids[:-1] for row in measured.rows], score)
+    read_attention(model, [row.ids[:-1] for row in rows], score)
     uses[uses == 0] = np.nan
     return {variable: total / uses for variable, total in totals.items()}
