@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import stored
 from markdown import table, text
-from stored import RESULTS, record
 
 RECORD = "bench-ablation.json"
 """What `make bench` writes."""
@@ -13,9 +13,9 @@ RECORD = "bench-ablation.json"
 
 def sweep_section() -> list[str]:
     """The benchmark of the sweep; nothing where it was not run."""
-    if not (RESULTS / RECORD).exists():
+    if not (stored.RESULTS / RECORD).exists():
         return []
-    bench = record(RECORD)
+    bench = stored.record(RECORD)
     seconds, lens = bench["seconds"], bench.get("transformer_lens")
     rows = [
         ["`headatlas ablate`", f"{seconds['sweep']:.0f}", "", ""],

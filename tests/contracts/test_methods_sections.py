@@ -71,7 +71,6 @@ def test_of_a_task_the_gating_map_of_most_seeds_is_tested():
 
 def test_a_benchmark_of_the_sweep_is_a_table_of_ratios(tmp_path, monkeypatch):
     monkeypatch.setattr(stored, "RESULTS", tmp_path)
-    monkeypatch.setattr(sweep_section, "RESULTS", tmp_path)
     assert sweep_section.sweep_section() == []
     turns = [{"times_faster": ratio} for ratio in (28.0, 32.0)]
     lens = {"version": "4.3.0", "seconds_scaled_to_all_heads": 3000.0, "times_faster": 30.0}
