@@ -37,7 +37,8 @@ class CheckKind:
     numbers, and `kept_version`, where it has one of its own, when it would measure other things:
     measurements that are kept are then judged again, not made again. A check that does not sample
     questions takes all of them, so it is the same every time. `questions` is their usual number.
-    `options` are settings of a check by name, with their usual values; others stand in the suffix.
+    `options` are settings of a check by name, with their usual values; others are `unusual`, and
+    stand in the suffix.
     """
 
     suits: Callable[[Map], bool]
@@ -51,6 +52,7 @@ class CheckKind:
     samples_questions: bool = True
     questions: int = 64
     options: Mapping[str, str] = field(default_factory=dict)
+    unusual: tuple[str, ...] = ()
 
     def with_options(self, **options: str | None) -> CheckKind:
         """The check with other than the usual options; `None` leaves one as it is."""
@@ -60,7 +62,12 @@ class CheckKind:
                 raise HeadAtlasError(f"the {self.result.kind} has no option '{name}'.")
         chosen = {**self.options, **given}
         unusual = [chosen[name] for name, usual in self.options.items() if chosen[name] != usual]
-        return replace(self, options=chosen, suffix="-".join([self.suffix, *unusual]))
+        return replace(
+            self,
+            options=chosen,
+            unusual=tuple(unusual),
+            suffix="-".join([self.suffix, *unusual]),
+        )
 
 
 def _reading(head_map: Map) -> tuple[Reading]:

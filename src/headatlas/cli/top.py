@@ -86,9 +86,8 @@ def show_top(head_map: ha.Map, n: int = 10, *, warn: bool = True) -> None:
         f"{ranking.score}"
     )
     if warn:
-        weak = [f"the untouched model is {w}" for w in [facts.get("task_warning")] if w]
-        for warning in [*weak, *head_map.warnings]:
-            say(f"CAUTION: {warning}")
+        for caution in head_map.cautions:
+            say(f"CAUTION: {caution}")
     if "function" in rows:
         _show_functions(rows)
         if "before_elbow" in rows and (rows["before_elbow"] & ~rows["significant"]).any():

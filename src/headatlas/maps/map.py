@@ -171,6 +171,12 @@ class Map:
         own = self.reliability.warnings if self.reliability is not None else []
         return [*own, *completeness_warnings(self)]
 
+    @property
+    def cautions(self) -> list[str]:
+        """The `warnings`, after one if the model is not known to do the task."""
+        weak = self.provenance.get("task_warning")
+        return [*([f"the untouched model is {weak}"] if weak else []), *self.warnings]
+
     def top(self, n: int = 10) -> pd.DataFrame:
         """The `n` most important heads, each with its interval and corrected p-value.
 

@@ -152,9 +152,6 @@ def export_gates(
 
 
 def cautions_of(head_map: Map, gated: HeldOut) -> tuple[str, ...]:
-    """What a reader must know of exported gates: the map's warnings, and what they do."""
-    weak = head_map.provenance.get("task_warning")
-    cautions = [f"the untouched model is {weak}"] if weak else []
-    if gated.low > 0:
-        cautions.append("these gates make the task worse")
-    return (*cautions, *head_map.warnings)
+    """What a reader must know of exported gates: that they do harm, and the map's cautions."""
+    harm = ["these gates make the task worse"] if gated.low > 0 else []
+    return (*harm, *head_map.cautions)

@@ -6,19 +6,11 @@ import hashlib
 import json
 from typing import TYPE_CHECKING
 
-from headatlas.checks.kinds import CHECKS
-
 if TYPE_CHECKING:
     from headatlas.checks.kinds import CheckKind
     from headatlas.checks.results import About
     from headatlas.maps import Map
     from headatlas.runs.store import Store
-
-
-def unusual_options(check: CheckKind) -> list[str]:
-    """The options of a check that are not the usual ones, by name."""
-    usual = next(one.options for one in CHECKS.values() if one.result is check.result)
-    return [f"{name}={value}" for name, value in check.options.items() if value != usual[name]]
 
 
 class Looks:
@@ -37,7 +29,7 @@ class Looks:
     ) -> None:
         self._store, self._stored, self._digest = store, stored, head_map.digest
         self._version = check.version
-        subject = [head_map.name, check.result.kind, *unusual_options(check)]
+        subject = [head_map.name, check.result.kind, *check.unusual]
         digest = hashlib.sha256(json.dumps(subject).encode()).hexdigest()[:20]
         self._path = f"units/{digest}-looks.json"
 

@@ -90,8 +90,8 @@ def over_tasks(tasks: Mapping[str, TaskScores]) -> tuple[tuple[Overall, ...], tu
     shares are mostly noise, as heads do little for them, count little. The tasks are taken as they
     are, so that what is uncertain is their questions and the shuffled orders. Corrected for the
     number of methods, and of pairs, within each score (Holm). What heads do for a task is known
-    from the same questions: intervals of values and pairs allow for that (those against shuffled
-    orders do not; on the stored boards it changes widths by up to a fifth).
+    from the same questions: intervals of values and pairs allow for that, those against shuffled
+    orders do not.
     """
     places = [
         {result.method: number for number, result in enumerate(task.results)}
